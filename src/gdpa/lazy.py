@@ -1,12 +1,10 @@
-"""Import names and packages on first use."""
+"""Import the names of a package on first use."""
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 
@@ -37,40 +35,3 @@ def load_on_use(package: str, **modules: str) -> Callable[[str], Any]:
         return value
 
     return load
-
-
-class _Postponed(ModuleType):
-    """Takes the place of a package until one of its names is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        if sys.modules.get(self.__name__) is self:
-            del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
-
-
-@contextmanager
-def postpone_imports(*packages: str) -> Iterator[None]:
-    """Import other packages without these, which they import but may never use.
-
-    A package is imported when one of its names is used; its own modules can be imported without it.
-    Only for a process that has no other thread yet: one could meanwhile import the same package.
-
-    Parameters
-    ----------
-    *packages : str
-        Full names, parents before their parts; packages that are missing or loaded are left alone.
-    """
-    try:
-        for name in packages:
-            spec = None if name in sys.modules else importlib.util.find_spec(name)
-            if spec is not None:
-                sys.modules[name] = package = _Postponed(name)
-                package.__path__ = spec.submodule_search_locations or []
-                parent, _, short = name.rpartition(".")
-                if parent:
-                    setattr(sys.modules[parent], short, package)
-        yield
-    finally:
-        for name in packages:
-            if isinstance(sys.modules.get(name), _Postponed):
-                del sys.modules[name]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import gdpa
 from gdpa.errors import ConvergenceWarning, UnsupportedProblemError
-from gdpa.solvers import sdcut as module
 from gdpa.solvers import sdr_form
-from gdpa.solvers.sdcut import SDcut, _PenalisedDual, proved_smallest_eigenvalue
+from gdpa.solvers.comparators import sdcut as module
+from gdpa.solvers.comparators.sdcut import SDcut, _PenalisedDual, proved_smallest_eigenvalue
 
 
 def problem_of(seed: int, n: int = 10, known: int = 4, *, bias: bool = False) -> gdpa.GraphProblem:

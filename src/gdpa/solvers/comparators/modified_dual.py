@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from ..linalg.operator import EPS
-from ..problem import GraphProblem
-from ..problem.dual import DualVariables, build_H, build_H_bar, dual_objective, oriented
-from .base import Outcome, Run, Solver
-from .conic import LMI, ConicResult, clarabel_bytes, scs_bytes, solve_clarabel, solve_scs
-from .sdr_form import check_dense_size, proved_shift
+from ...linalg.operator import EPS
+from ...problem import GraphProblem
+from ...problem.dual import DualVariables, build_H, build_H_bar, dual_objective, oriented
+from ..base import Outcome, Run, Solver
+from ..conic import LMI, ConicResult, clarabel_bytes, scs_bytes, solve_clarabel, solve_scs
+from ..sdr_form import check_dense_size, proved_shift
 
 
 def modified_dual_lmi(problem: GraphProblem) -> LMI:
@@ -44,7 +44,9 @@ def modified_dual_lmi(problem: GraphProblem) -> LMI:
     """
     n, known = problem.n_nodes, problem.labeled
     m = known.size
-    plus, minus = n, n + 1  # the halves of the apex
+    # The halves of the apex.
+    plus = n
+    minus = n + 1
     F0 = build_H_bar(problem, DualVariables(np.zeros(n + 1), np.zeros(m))).toarray()
 
     signs = problem.labels[known]
@@ -95,9 +97,10 @@ class _ModifiedDual(Solver):
             dual, bound = _certified(problem, dual, H)
         info = {"dual_value": dual_objective(problem, dual), "lowest_eigenvalue": float(values[0])}
         if run.watch(info):
-            converged, message = False, "stopped by the callback"
+            converged = False
+            message = "stopped by the callback"
         return Outcome(
-            scores=oriented(problem, vectors[:, 0]),
+            scores=oriented(problem, vectors[:, 0], sign="first"),
             lower_bound=bound,
             bound_status="certified",
             iterations=result.iterations,

@@ -27,12 +27,12 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import FloatArray
-from ..linalg import first_eigenvector, solve_spd
-from ..problem import GraphProblem
-from ..problem.dual import DualVariables, build_H, dual_objective, oriented
-from .base import Outcome, Run, Solver
-from .gdpa_lp import clarabel_lp
+from ...arrays import FloatArray
+from ...linalg import first_eigenvector, solve_spd
+from ...problem import GraphProblem
+from ...problem.dual import DualVariables, build_H, dual_objective, oriented
+from ..base import Outcome, Run, Solver
+from ..gdpa_lp import clarabel_lp
 
 LAPLACIAN_SCALE = 1e-15
 LP_TOLERANCE = 1e-5
@@ -54,7 +54,8 @@ def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:
     # Scaled by the evidence, because the solver would otherwise report infeasibility.
     unit = max(1.0, float(np.abs(base).max()))
     t, slack = clarabel_lp(cost, G, g / unit, LP_TOLERANCE)
-    t, slack = unit * t, unit * slack
+    t = unit * t
+    slack = unit * slack
     a = np.maximum(t[n + 1 :], 0.0)
     return base + slack[: n + 1] - a_rows @ a, a
 
@@ -111,7 +112,7 @@ def _first_eigenvector(problem: GraphProblem, dual: DualVariables) -> FloatArray
     else:
         # The spectrum spans twelve decades, so a factorisation is used while it is affordable.
         v = first_eigenvector(H, tol=1e-12, dense_below=3000).vector
-    scores = oriented(problem, v).copy()
+    scores = oriented(problem, v, sign="first").copy()
     largest = np.abs(scores[u]).max()
     scores[u] /= largest if largest > 0 else 1.0
     scores[problem.labeled] = problem.labels[problem.labeled]

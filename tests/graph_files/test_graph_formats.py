@@ -9,9 +9,9 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from gdpa.graph import memory
+from gdpa import memory
+from gdpa.graph_files import read_graph
 from gdpa.tables import TableError
-from gdpa.tables.graph_files import read_graph
 
 
 def written(folder, name, content):

@@ -28,13 +28,13 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from ..arrays import FloatArray, NDArray
-from ..linalg.psd_proof import proved_psd
-from ..problem import GraphProblem
-from ..problem.dual import DualVariables, oriented
-from ..solution import BoundStatus
-from .base import Outcome, Run, Solver, StopSolver
-from .sdr_form import check_dense_size
+from ...arrays import FloatArray, NDArray
+from ...linalg.psd_proof import proved_psd
+from ...problem import GraphProblem
+from ...problem.dual import DualVariables, oriented
+from ...solution import BoundStatus
+from ..base import Outcome, Run, Solver, StopSolver
+from ..sdr_form import check_dense_size
 
 DENSE_COPIES = 6  # dense matrices at the peak: C, C(u), its eigenvectors, LAPACK's workspace
 PARTIAL_SHARE = 0.1  # below this share of negative eigenvalues only those are computed
@@ -95,10 +95,13 @@ class SDcut(Solver):
                         "ftol": 1e7 * np.finfo(float).eps,
                     },
                 )
-            u, converged = result.x, bool(result.success)
+            u = result.x
+            converged = bool(result.success)
             message = str(result.message).strip().lower()
         except StopSolver:
-            u, converged, message = last, False, "stopped by the callback"
+            u = last
+            converged = False
+            message = "stopped by the callback"
         with run.stage("labels"):
             values, vectors = scipy.linalg.eigh(
                 dual.matrix(u), subset_by_index=(0, 0), overwrite_a=True, check_finite=False
@@ -106,7 +109,7 @@ class SDcut(Solver):
         with run.stage("bound"):
             bound, status = dual.bound(u, float(values[0]))
         return Outcome(
-            scores=oriented(problem, vectors[:, 0]),
+            scores=oriented(problem, vectors[:, 0], sign="first"),
             lower_bound=bound,
             bound_status=status,
             iterations=len(run.history),

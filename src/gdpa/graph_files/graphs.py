@@ -1,9 +1,12 @@
 """Read a graph from a file (Matrix Market, edge list, NPZ or GraphML), and labels of its nodes.
 
 Nodes keep the names that the file gives them: names or numbers in edge lists and GraphML, row
-numbers from 1 in Matrix Market and from 0 in NPZ. Two attacks are refused before anything is
-allocated or expanded: a short header that declares more nodes than fit in memory, and a document
-type that defines exponentially growing text.
+numbers from 1 in Matrix Market and from 0 in NPZ. All edge lists follow one rule: an edge that is
+listed more than once, in either direction, counts once, and different weights are an error.
+Parallel edges of GraphML are different edges, and their weights are added.
+
+Two attacks are refused before anything is allocated or expanded: a short header that declares more
+nodes than fit in memory, and a document type that defines exponentially growing text.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,19 +28,20 @@ from numpy.typing import NDArray
 from ..codec import csr_of_untrusted_parts
 from ..errors import nearest_name
 from ..graph.adjacency import check_adjacency
-from ..graph.convert import NamedGraph, from_edges
-from ..graph.memory import check_memory
+from ..graph.convert import NamedGraph, from_edges, merge_edges
+from ..memory import check_memory
 from ..npz import read_npz
-from .cell_formats import plain_number
-from .source import Source
-from .table import MISSING, TableError, errors_as_table_error
+from ..policy import DEFAULT_POLICY
+from ..tables.cell_formats import plain_number
+from ..tables.source import Source
+from ..tables.table import TableError, errors_as_table_error, shorten
 
 GRAPH_FORMATS = ("mtx", "csv", "npz", "graphml")
 
 
 def graph_format(source: Source) -> str | None:
     """Return the format that a file extension stands for, or None."""
-    others = {"tsv": "csv", "edges": "csv", "xml": "graphml"}
+    others = {"tsv": "csv", "txt": "csv", "edges": "csv", "edgelist": "csv", "xml": "graphml"}
     suffix = source.suffix.removeprefix(".") if source.path != "-" else "csv"
     return others.get(suffix, suffix if suffix in GRAPH_FORMATS else None)
 
@@ -81,7 +85,7 @@ def read_graph(
         raise TableError(f"{name} is empty")
     with errors_as_table_error(name, ValueError):
         if kind == "csv":
-            return _graph_of_edges(parse_edge_list(raw, name, delimiter))
+            return _graph_of_edges(parse_edge_list(raw, name, delimiter), name)
         if kind == "mtx":
             W = check_adjacency(parse_matrix_market(raw, name), name="the matrix")
             return NamedGraph(W, np.arange(1, W.shape[0] + 1))
@@ -149,9 +153,10 @@ def parse_edge_list(
     Raises
     ------
     TableError
-        If lines differ in length, a weight is not a number, or there is no edge.
+        If lines differ in length, a weight is not a finite number, or there is no edge.
     """
-    rows = _text_rows(raw, name, delimiter or _detect_delimiter(raw), (2, 3))
+    numbered = numbered_rows(raw, name, delimiter or _detect_delimiter(raw), (2, 3))
+    rows = [cells for _, cells in numbered]
     unusual: tuple[str, ...] = ()
     if rows and (known is None or known.isdisjoint(rows[0][:2])):
         numbers = [plain_number(cell) is not None for cell in rows[0]]
@@ -159,26 +164,50 @@ def parse_edge_list(
         usual = rows[0][0].lower() in words
         if usual or (known is not None and not any(numbers[:2])) or numbers[2:] == [False]:
             unusual = () if usual else tuple(rows[0])
-            rows = rows[1:]
+            rows, numbered = rows[1:], numbered[1:]
     if not rows:
         raise TableError(f"{name} has no edges")
     weights = [plain_number(row[2]) if len(row) == 3 else 1.0 for row in rows]
-    if None in weights:
-        k = weights.index(None)
-        raise TableError(f"{name}, edge {k + 1}: weight {rows[k][2]!r} is not a number")
+    for (line, cells), weight in zip(numbered, weights, strict=True):
+        if weight is None or not np.isfinite(weight):
+            raise wrong_weight(name, line, cells)
     return EdgeList(np.array(rows)[:, :2], np.array(weights, dtype=np.float64), unusual)
 
 
-def _graph_of_edges(listed: EdgeList) -> NamedGraph:
-    """Return the graph of a list with every edge once, or in both directions with equal weight."""
+def wrong_weight(name: str, line: int, cells: list[str]) -> TableError:
+    """Return the error about a line ``node node weight`` whose weight is not a finite number."""
+    a, b = shorten(cells[0]), shorten(cells[1])
+    return TableError(
+        f"{name}, line {line}: the edge ({a}, {b}) has the weight {cells[2]!r:.60}, which is not a "
+        "finite number"
+    )
+
+
+def check_similarities(listed: EdgeList, name: str) -> None:
+    """Raise an error that names an edge with a negative weight."""
+    bad = np.flatnonzero(listed.weights < 0)
+    if bad.size:
+        a, b = listed.ends[bad[0]].tolist()
+        raise TableError(
+            f"{name}: the edge ({shorten(a)}, {shorten(b)}) has weight {listed.weights[bad[0]]:g}; "
+            "weights measure similarity and must not be negative"
+        )
+
+
+def _graph_of_edges(listed: EdgeList, name: str) -> NamedGraph:
+    """Return the graph of a list; an edge that is listed more than once counts once."""
+    check_similarities(listed, name)
     ends: NDArray[Any] = listed.ends
     if np.char.isdecimal(ends).all() and np.char.str_len(ends).max() < 19:
         ends = ends.astype(np.int64)  # sorted as numbers
-    once = from_edges(ends, listed.weights, duplicates="max")
-    total = from_edges(ends, listed.weights, duplicates="sum").W.data
-    if np.array_equal(total, once.W.data) or np.allclose(total, 2.0 * once.W.data):
-        return once
-    return from_edges(ends, listed.weights)  # raises an error that names the repeated edge
+    nodes, codes = np.unique(ends, return_inverse=True)
+    pairs = np.sort(codes.reshape(ends.shape), axis=1)
+    proper = pairs[:, 0] != pairs[:, 1]
+    left, right = listed.ends[proper].T
+    low, high = pairs[proper].T
+    i, j, weights = merge_edges(low, high, listed.weights[proper], "same", names=(left, right))
+    merged = from_edges(np.stack([i, j], axis=1), weights, n_nodes=nodes.size)
+    return NamedGraph(merged.W, nodes)
 
 
 def _detect_delimiter(raw: bytes) -> str:
@@ -190,14 +219,19 @@ def _detect_delimiter(raw: bytes) -> str:
     return ","
 
 
-def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -> list[list[str]]:
-    """Return the cells of a small text table; a space as delimiter stands for any white space."""
+def numbered_rows(
+    raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]
+) -> list[tuple[int, list[str]]]:
+    """Return the lines of a small text table: their numbers and cells.
+
+    A space as delimiter stands for any white space. Empty lines and comments are left out.
+    """
     if len(delimiter) != 1:
         raise TableError(f"delimiter={delimiter!r} must be one character")
     text = io.StringIO(decode_text(raw, name), newline="")
     lines = (" ".join(line.split()) for line in text) if delimiter == " " else text
     reader = csv.reader(lines, delimiter=delimiter)
-    rows: list[list[str]] = []
+    rows: list[tuple[int, list[str]]] = []
     try:
         for row in reader:
             if not row or row[0].lstrip().startswith(("#", "%")):
@@ -206,10 +240,15 @@ def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -
                 wanted = f"{len(row)} cells, expected {' or '.join(map(str, widths))}"
                 raise TableError(f"{name}, line {reader.line_num}: {wanted}")
             widths = (len(row),)
-            rows.append([cell.strip() for cell in row])
+            rows.append((reader.line_num, [cell.strip() for cell in row]))
     except csv.Error as error:
         raise TableError(f"{name}, line {reader.line_num}: {error}") from error
     return rows
+
+
+def _text_rows(raw: bytes, name: str, delimiter: str, widths: tuple[int, ...]) -> list[list[str]]:
+    """Return the cells of the lines of a small text table."""
+    return [cells for _, cells in numbered_rows(raw, name, delimiter, widths)]
 
 
 def decode_text(raw: bytes, name: str) -> str:
@@ -361,6 +400,13 @@ class NodeLabels:
         """Return +1 for class `c`, -1 for all others, and 0 for unknown labels."""
         return np.where(self.codes < 0, 0, np.where(self.codes == c, 1, -1)).astype(np.int8)
 
+    @property
+    def too_few_to_hold_out(self) -> bool:
+        """Whether too few labels could be predicted from the others to compare methods."""
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.classes))
+        several = counts[counts >= 2]
+        return several.size < 2 or int(several.sum()) < DEFAULT_POLICY.fewest_labels
+
     def names(self, codes: NDArray[Any]) -> list[str]:
         """Return the class names of class numbers."""
         return [self.classes[c] for c in codes]
@@ -418,10 +464,10 @@ def read_labels(
                 "line (empty if unknown), or lines node,label"
             )
         positions = list(range(n))
-    marks = MISSING | {"unknown", (unlabeled or "").lower()}
+    marks = {"", "?", "NA", (unlabeled or "").strip()}
     values = [v if plain_number(v) is None else v.removeprefix("+") for v in values]
     pairs = zip(positions, values, strict=True)
-    found = {place: value for place, value in pairs if value.lower() not in marks}
+    found = {place: value for place, value in pairs if value not in marks}
     different = set(found.values())
     if different <= {"-1", "0", "1"} and "-1" in different | set(classes or ()):
         different.discard("0")  # with labels -1 and 1, 0 means unknown
@@ -462,6 +508,53 @@ def _labels_by_name(
     if times.max() > 1:
         raise TableError(f"{name} lists the node {graph.nodes[times.argmax()]} twice")
     return positions, [_unquoted(row[1]) for row in rows]
+
+
+def read_values(path: str | Path, nodes: Sequence[str], accepted: Sequence[str]) -> list[str]:
+    """Read the value of every node from lines ``node,value``, as ``gdpa solve`` writes them.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file. Further columns are ignored.
+    nodes : sequence of str
+        Names of the nodes.
+    accepted : sequence of str
+        Accepted values; a plus sign before a number is optional.
+
+    Returns
+    -------
+    list of str
+        The value of each node, in the order of `nodes`.
+
+    Raises
+    ------
+    TableError
+        If a node has no value, two values or another value.
+    """
+    source = Source(path)
+    raw, name = source.read(), source.name
+    rows = numbered_rows(raw, name, _detect_delimiter(raw), (2, 3, 4, 5))
+    if rows and rows[0][1][0].lower() in ("node", "id", "name") and rows[0][1][0] not in nodes:
+        rows = rows[1:]
+    found: dict[str, str] = {}
+    known = set(nodes)
+    for line, (cell, value, *_) in rows:
+        node = cell if cell in known else _unquoted(cell)
+        if node in found:
+            raise TableError(f"{name}, line {line}: the node {shorten(node)} is listed twice")
+        found[node] = _unquoted(value).lstrip("+")
+    missing = [node for node in nodes if node not in found]
+    if missing:
+        first = shorten(missing[0])
+        raise TableError(f"{name} has no value for {len(missing)} nodes (the first: {first})")
+    for node in nodes:
+        if found[node] not in accepted:
+            raise TableError(
+                f"{name}: node {shorten(node)} has value {shorten(found[node])}; accepted: "
+                f"{' and '.join(accepted)}"
+            )
+    return [found[node] for node in nodes]
 
 
 def _unquoted(cell: str) -> str:

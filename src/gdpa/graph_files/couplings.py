@@ -4,6 +4,9 @@ Formats: ``rudy`` (Gset and the sparse files of Biq Mac: a header ``nodes edges`
 ``i j weight`` with nodes numbered from 1), ``qubo`` (qbsolv: ``p qubo 0 nodes diagonals couplers``,
 then ``i j value`` with nodes numbered from 0), ``mtx`` (Matrix Market) and ``edges``
 (``name name weight`` with any names). A file may be compressed, for example as .gz.
+
+In an edge list, an edge that is listed more than once, in either direction, counts once; different
+weights are an error. All readers of edge lists share this rule.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import check_choice
-from .cell_formats import plain_number
-from .graph_files import decode_text, parse_matrix_market
-from .source import Source
-from .table import TableError
+from ..graph.convert import merge_edges
+from ..tables.cell_formats import plain_number
+from ..tables.source import Source
+from ..tables.table import TableError, errors_as_table_error
+from .graphs import decode_text, parse_edge_list, parse_matrix_market, wrong_weight
 
 COUPLING_FORMATS = ("rudy", "qubo", "mtx", "edges")
 PROBLEMS = ("max-cut", "qubo", "ising")
@@ -46,7 +50,9 @@ class Couplings:
     names: Sequence[str]
 
 
-def read_couplings(path: str | Path, problem: str, *, format: str | None = None) -> Couplings:
+def read_couplings(
+    path: str | Path, problem: str, *, format: str | None = None, delimiter: str | None = None
+) -> Couplings:
     """Read the couplings of a binary quadratic problem.
 
     Parameters
@@ -59,6 +65,8 @@ def read_couplings(path: str | Path, problem: str, *, format: str | None = None)
         once.
     format : {"rudy", "qubo", "mtx", "edges"}, optional
         Detected from the file extension and the first lines by default.
+    delimiter : str, optional
+        Delimiter of an edge list; detected by default.
 
     Returns
     -------
@@ -85,7 +93,12 @@ def read_couplings(path: str | Path, problem: str, *, format: str | None = None)
         raise TableError(f"format={kind!r} of {name} is not known; {_ACCEPTED}")
     if kind == "mtx":
         return _from_matrix_market(raw, name, problem)
-    i, j, weights, names = _PARSERS[kind](lines, name)
+    if kind == "edges":
+        i, j, weights, names = _parse_edges(raw, name, delimiter)
+    else:
+        i, j, weights, names = _PARSERS[kind](lines, name)
+    with errors_as_table_error(name, ValueError):
+        i, j, weights = _merged(i, j, weights, names, kind, problem)
     n, loop = len(names), i == j
     fields = np.bincount(i[loop], weights=weights[loop], minlength=n).astype(np.float64)
     off = sp.coo_array((weights[~loop], (i[~loop], j[~loop])), shape=(n, n)).tocsr()
@@ -122,11 +135,11 @@ def _parse_weights(lines: Lines, name: str) -> NDArray[np.float64]:
     """Return the weights of lines ``node node weight``; a missing weight is 1."""
     weights = []
     for number, cells in lines:
-        weight = plain_number([*cells, "1"][2]) if len(cells) in (2, 3) else None
+        if len(cells) not in (2, 3):
+            raise TableError(f"{name}, line {number}: {len(cells)} cells, expected 2 or 3")
+        weight = plain_number(cells[2]) if len(cells) == 3 else 1.0
         if weight is None or not np.isfinite(weight):
-            listed = " and ".join(cells[:2])[:60]
-            reason = f"is not 'node node weight' with a finite weight between {listed}"
-            raise TableError(f"{name}, line {number}: {' '.join(cells)[:60]!r} {reason}")
+            raise wrong_weight(name, number, cells)
         weights.append(weight)
     return np.array(weights, dtype=np.float64)
 
@@ -179,18 +192,38 @@ def _parse_qubo(lines: Lines, name: str) -> Parsed:
     return parsed
 
 
-def _parse_edges(lines: Lines, name: str) -> Parsed:
+def _parse_edges(raw: bytes, name: str, delimiter: str | None) -> Parsed:
     """Parse a list of edges between named nodes."""
-    if plain_number([*lines[0][1], "1", "1"][2]) is None:
-        lines = lines[1:]  # column names
-    weights = _parse_weights(lines, name)
+    listed = parse_edge_list(raw, name, delimiter)
     index: dict[str, int] = {}
-    places = [index.setdefault(cell, len(index)) for _, cells in lines for cell in cells[:2]]
-    ends = np.array(places, dtype=np.intp)
-    return ends[::2], ends[1::2], weights, list(index)
+    places = [index.setdefault(cell, len(index)) for cell in listed.ends.ravel().tolist()]
+    i, j = np.array(places, dtype=np.intp).reshape(-1, 2).T
+    return i, j, listed.weights, list(index)
 
 
-_PARSERS = {"rudy": _parse_rudy, "qubo": _parse_qubo, "edges": _parse_edges}
+def _merged(
+    i: NDArray[np.intp],
+    j: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    names: Sequence[str],
+    kind: str,
+    problem: str,
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+    """Merge edges that are listed more than once, as in every edge list.
+
+    The lines of a QUBO are terms of a sum. A repeated term in an edge list could be meant once or
+    twice, so it is refused. The format ``qubo`` says that terms are added.
+    """
+    if problem == "qubo" and kind == "qubo":
+        return i, j, weights
+    label = np.array(names, dtype=object)
+    low, high = np.minimum(i, j), np.maximum(i, j)
+    rule = "error" if problem == "qubo" else "same"
+    low, high, weights = merge_edges(low, high, weights, rule, names=(label[i], label[j]))
+    return low.astype(np.intp), high.astype(np.intp), weights
+
+
+_PARSERS = {"rudy": _parse_rudy, "qubo": _parse_qubo}
 
 
 def _from_matrix_market(raw: bytes, name: str, problem: str) -> Couplings:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import gdpa
 from gdpa.errors import ConvergenceWarning, UnsupportedProblemError
-from gdpa.solvers import bcr as module
-from gdpa.solvers.bcr import BCR
+from gdpa.solvers.comparators import bcr as module
+from gdpa.solvers.comparators.bcr import BCR
 
 
 def problem_of(seed: int, n: int = 12, known: int = 5, *, bias: bool = False) -> gdpa.GraphProblem:

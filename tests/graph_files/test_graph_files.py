@@ -9,7 +9,8 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from gdpa.tables import TableError, read_graph, read_labels
+from gdpa.graph_files import read_graph, read_labels
+from gdpa.tables import TableError
 
 W = np.array([[0, 1.5, 0, 0], [1.5, 0, 0.25, 0], [0, 0.25, 0, 2], [0, 0, 2, 0.0]])
 GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
@@ -72,7 +73,7 @@ def test_numbers_are_sorted_as_numbers(tmp_path):
         ("g.graphml", GRAPHML.replace(">1.5<", ">heavy<"), "weight 'heavy'"),
         ("g.graphml", "<!DOCTYPE x [<!ENTITY a 'b'>]><graphml/>", "document type"),
         ("g.csv", " \n", "is empty"),
-        ("g.txt", "a,b\n", "file extension of .* is not known"),
+        ("g.dat", "a,b\n", "file extension of .* is not known"),
     ],
 )
 def test_broken_graphs_are_named(tmp_path, name, text, words):
@@ -131,7 +132,7 @@ def test_each_file_has_its_own_delimiter(tmp_path, mark):
 
 
 def test_a_huge_graphml_attribute_is_parsed_once_or_refused(tmp_path, monkeypatch):
-    from gdpa.tables import graph_files
+    from gdpa.graph_files import graphs as graph_files
 
     lengths = []
     create = graph_files.expat.ParserCreate

@@ -13,7 +13,7 @@ from gdpa.errors import ConvergenceWarning, MissingExtraError, UnsupportedProble
 from gdpa.problem.dual import build_H, build_H_bar, dual_objective, optimal_point, optimal_value
 from gdpa.solution import DualVariables
 from gdpa.solvers import sdr_form
-from gdpa.solvers.modified_dual import modified_dual_lmi
+from gdpa.solvers.comparators.modified_dual import modified_dual_lmi
 
 METHODS = ["modified-dual-interior-point", "modified-dual-admm"]
 CASES = [

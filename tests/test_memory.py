@@ -7,9 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from gdpa.graph import full_graph, memory, neighbor_graph
-from gdpa.graph.memory import available_memory, check_memory
+from gdpa import memory
+from gdpa.graph import full_graph, neighbor_graph
 from gdpa.graph.neighbors import NeighborIndex
+from gdpa.memory import available_memory, check_memory
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ def make_problem(random_graph, n, seed, *, n_labeled, laplacian="combinatorial",
     return gdpa.GraphProblem(W, labels, laplacian=laplacian)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "laplacian"),
     [(20, "combinatorial"), (60, "normalized"), (200, "combinatorial")],
@@ -94,3 +95,22 @@ def test_missing_extra_names_itself(random_graph, monkeypatch):
     monkeypatch.setitem(sys.modules, "scs", None)
     with pytest.raises(MissingExtraError, match=r"scs.*\.\[sdp\]"):
         gdpa.solve(problem, "sdr-admm")
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("max_iter", [1, 2, 3])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_very_few_iterations_give_a_valid_bound(seed, max_iter):
+    pytest.importorskip("scs", reason="sdr-admm needs the extra sdp")
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 20))
+    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.5), 1)
+    W[0, 2] = W[1, 3] = 0.5
+    labels = np.zeros(n, dtype=int)
+    labels[[0, 1]] = [1, -1]
+    problem = gdpa.GraphProblem(W + W.T, labels)
+    solution = gdpa.solve(problem, "sdr-admm", max_iter=max_iter)
+    assert not solution.converged
+    exact = gdpa.solve(problem, "min-cut")
+    assert solution.lower_bound <= exact.objective * (1.0 + 1e-12)
+    assert np.isfinite(solution.scores).all()

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..linalg import first_eigenvector
-from ..problem import GraphProblem, Problem
-from .base import Outcome, Run, Solver
+from ...linalg import first_eigenvector
+from ...problem import GraphProblem, Problem
+from ..base import Outcome, Run, Solver
 from .sdcut import proved_smallest_eigenvalue
 
 
@@ -49,7 +49,9 @@ class Spectral(Solver):
                 start = None if self.x0 is None else np.append(self.x0[form.nodes], 1.0)
             else:
                 # The diagonal is included, because the paper's P has ones there.
-                P, constant, apex = problem.P, 0.0, problem.anchor
+                P = problem.P
+                constant = 0.0
+                apex = problem.anchor
                 start = self.x0
         n = P.shape[0]
         with run.stage("eigenvector"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from gdpa.report.evaluation import share_interval
+from gdpa.intervals import share_interval
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 4), (1, 4), (9, 10), (10, 10), (37, 60), (999, 1000)])

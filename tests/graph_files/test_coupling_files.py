@@ -7,8 +7,8 @@ import gzip
 import numpy as np
 import pytest
 
+from gdpa.graph_files import read_couplings
 from gdpa.tables import TableError
-from gdpa.tables.coupling_files import read_couplings
 
 TRIANGLE = np.array([[0, 1, -2], [1, 0, 3], [-2, 3, 0]], dtype=float)
 
@@ -47,12 +47,12 @@ def test_gzip_and_the_two_meanings_of_a_qubo(tmp_path):
     [
         ("a.txt", "3 4\n1 2 1\n2 3 1\n1 3 1\n", ["promises 4 edges", "3 lines"]),
         ("a.txt", "3 1\n1 4 1\n", ["line 2", "1 and 4", "1 to 3"]),
-        ("a.txt", "3 1\n1 2 nan\n", ["line 2", "1 and 2", "nan"]),
-        ("a.txt", "3 1\n1 2 x\n", ["line 2", "1 2 x"]),
-        ("a.csv", "x,y,inf\n", ["line 1", "x and y", "inf"]),
+        ("a.txt", "3 1\n1 2 nan\n", ["line 2", "('1', '2')", "'nan'"]),
+        ("a.txt", "3 1\n1 2 x\n", ["line 2", "('1', '2')", "'x'"]),
+        ("a.csv", "x,y,inf\n", ["line 1", "('x', 'y')", "'inf'"]),
         ("a.qubo", "p qubo 0 2 2 1\n0 0 1\n0 1 1\n", ["2 diagonals", "1 and 1"]),
         ("a.qubo", "0 0 1\n", ["p qubo"]),
-        ("a.qubo", "p qubo 0 1 1 0\n0 0 4 0 4\n", ["line 2", "0 0 4 0 4"]),
+        ("a.qubo", "p qubo 0 1 1 0\n0 0 4 0 4\n", ["line 2: 5 cells, expected 2 or 3"]),
         ("a.txt", "3 1\n1 2 1_0x\n", ["line 2", "1_0x"]),
         ("a.txt", "\n\n,;\n# 4\n", ["no line with numbers"]),
         ("a.txt", "\x1f\n1 2 3 4\n", ["1 2 3 4"]),

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .base import Run
-from .conic import ConicResult, scs_bytes, sdr_lmi, solve_scs
-from .sdr_form import DenseForm, DenseSDR, with_unit_diagonal
+import numpy as np
+
+from ..base import Run
+from ..conic import ConicResult, scs_bytes, sdr_lmi, solve_scs
+from ..sdr_form import DenseForm, DenseSDR, with_unit_diagonal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,16 @@ class SDRADMM(DenseSDR):
 
     def _find(self, form: DenseForm, run: Run) -> ConicResult:
         result = solve_scs(sdr_lmi(form.P), tol=self.tol, max_iter=self.max_iter)
+        if not (np.isfinite(result.x).all() and np.isfinite(result.X).all()):
+            # After very few iterations SCS may have no point. Row sums of absolute values are
+            # feasible by Gershgorin's theorem, and the unit matrix is a point of the relaxation.
+            result = replace(
+                result,
+                x=np.abs(form.P).sum(axis=1),
+                X=np.eye(form.P.shape[0]),
+                converged=False,
+                message=f"{result.message}, no point was found in {result.iterations} iterations",
+            )
         result = replace(result, X=with_unit_diagonal(result.X))
         if run.watch(form.values(float((form.P * result.X).sum()), float(result.x.sum()))):
             result = replace(result, converged=False, message="stopped by the callback")

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import FloatArray
-from ..gershgorin.bounds import tangent_bound
-from ..linalg import solve_spd
-from ..problem import GraphProblem
-from .base import Outcome, Run, Solver
-from .conic import clarabel_qp
+from ...arrays import FloatArray
+from ...gershgorin.bounds import tangent_bound
+from ...linalg import solve_spd
+from ...problem import GraphProblem
+from ..base import Outcome, Run, Solver
+from ..conic import clarabel_qp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,10 @@ class GLRBox(Solver):
             c = problem.vote
         # K is singular without labels. Without evidence every component has a label.
         evidence = bool(problem.bias.any())
-        inactive, message, iterations, converged = False, "", 0, False
+        inactive = False
+        message = ""
+        iterations = 0
+        converged = False
         x = np.zeros(u.size)
         if problem.n_labeled:
             with run.stage("harmonic"):

@@ -34,11 +34,11 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from ..arrays import FloatArray
-from ..errors import UnsupportedProblemError
-from ..graph.memory import USABLE_SHARE, available_memory
-from ..problem import GraphProblem
-from .base import Outcome, Run, Solver, StopSolver
+from ...arrays import FloatArray
+from ...errors import UnsupportedProblemError
+from ...memory import USABLE_SHARE, available_memory
+from ...problem import GraphProblem
+from ..base import Outcome, Run, Solver, StopSolver
 
 DENSE_SHARE = 0.1  # a dense factorisation is used above this share of non-zeros
 
@@ -73,7 +73,9 @@ class BCR(Solver):
             beta = float(np.sqrt((C.data**2).sum()))
             x = _start(problem) if self.x0 is None else np.append(self.x0, 1.0)
             form = (_Stated if self.variant == "stated" else _Authors)(C, labels, beta)
-        objective, rounds, converged = np.inf, 0, False
+        objective = np.inf
+        rounds = 0
+        converged = False
         try:
             with run.stage("rounds"):
                 for _ in range(self.max_iter):
@@ -102,12 +104,15 @@ class _Stated:
 
     def __init__(self, C: sp.csr_array, labels: FloatArray, beta: float) -> None:
         known = np.flatnonzero(labels)
-        n, m = C.shape[0], known.size
+        n = C.shape[0]
+        m = known.size
         rows = np.tile(np.arange(m), 2)
         columns = np.concatenate([known, np.full(m, n - 1)])
         values = np.concatenate([np.ones(m), labels[known]])
         pairs = sp.csr_array((values, (rows, columns)), shape=(m, n))
-        self.C, self.beta, self.alpha = C, beta, 2.0 * beta
+        self.C = C
+        self.beta = beta
+        self.alpha = 2.0 * beta
         self.constraints = sp.vstack([sp.eye_array(n), pairs], format="csr")  # one L_i a row
         self.radius = np.concatenate([np.ones(n), np.full(m, 2.0)])
         matrix = 2.0 * C + self.alpha * (self.constraints.T @ self.constraints)
@@ -130,7 +135,9 @@ class _Authors:
 
     def __init__(self, C: sp.csr_array, labels: FloatArray, beta: float) -> None:
         n = C.shape[0]
-        self.C, self.beta, self.alpha = -C, beta, 2.0 * beta
+        self.C = -C
+        self.beta = beta
+        self.alpha = 2.0 * beta
         self.known = np.flatnonzero(labels)
         column = sp.csr_array(np.append(labels, 0.0)[:, None])
         apex = sp.csr_array(([1.0], ([0], [n - 1])), shape=(1, n))
@@ -188,7 +195,8 @@ def _factorised(A: sp.csr_array, *, definite: bool) -> Callable[[FloatArray], Fl
             options={"SymmetricMode": definite},
         )
         return lambda b: np.asarray(factor.solve(b))
-    n_bytes, available = 16.0 * n * n, USABLE_SHARE * available_memory()
+    n_bytes = 16.0 * n * n
+    available = USABLE_SHARE * available_memory()
     if n_bytes > available:
         raise UnsupportedProblemError(
             f"method 'bcr' needs about {n_bytes / 2**30:.3g} GiB for a dense system of {n} rows, "

@@ -16,9 +16,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ..errors import check_choice
-from .graph_files import EdgeList, graph_format, parse_edge_list, read_graph
-from .source import Source
-from .table import TableError, shorten
+from ..graph.convert import merge_edges
+from ..tables.source import Source
+from ..tables.table import TableError, errors_as_table_error, shorten
+from .graphs import EdgeList, check_similarities, graph_format, parse_edge_list, read_graph
 
 DUPLICATES = ("same", "sum", "max")
 IntArray = NDArray[np.int64]
@@ -93,7 +94,7 @@ def read_links(
         listed = EdgeList(graph.nodes.astype(str)[np.stack(upper.coords, axis=1)], upper.data)
     else:
         listed = parse_edge_list(source.read(), name, delimiter, places.keys() | others.keys())
-    _check_weights(listed, name)
+    check_similarities(listed, name)
     notes = []
     if listed.unusual_header:
         header = ", ".join(listed.unusual_header)
@@ -131,22 +132,21 @@ def read_links(
         edges = np.concatenate([np.flatnonzero(forth), np.flatnonzero(back)])
         i = np.concatenate([row[forth, 0], row[back, 1]])
         j = np.concatenate([node[forth, 1], node[back, 0]])
-    order = np.lexsort((j, i))
-    edges, i, j = edges[order], i[order], j[order]
-    weights = listed.weights[edges]
-    first = np.flatnonzero(np.diff(i, prepend=-1) | np.diff(j, prepend=-1))  # of equal pairs
-    merged = (np.add if duplicates == "sum" else np.maximum).reduceat(weights, first)
-    if duplicates == "same" and first.size < i.size:
-        unequal = np.flatnonzero(merged != np.minimum.reduceat(weights, first))
-        if unequal.size:
-            a, b = listed.ends[edges[first[unequal[0]]]].tolist()
-            raise TableError(
-                f"{name}: the edge ({shorten(a)}, {shorten(b)}) is listed with different weights; "
-                "links have no direction: list each once, or use --duplicates sum or max"
-            )
-        notes.append(f"{name}: {i.size - first.size} repeated edges count once")
+    a, b = listed.ends[edges].T
+    count = edges.size
+    with errors_as_table_error(name, ValueError):
+        i, j, merged = merge_edges(
+            i,
+            j,
+            listed.weights[edges],
+            duplicates,
+            names=(a, b),
+            hint=", or use --duplicates sum or max",
+        )
+    if duplicates == "same" and i.size < count:
+        notes.append(f"{name}: {count - i.size} repeated edges count once")
     shape = (len(rows), len(others))
-    W = sp.csr_array(sp.coo_array((merged, (i[first], j[first])), shape=shape))
+    W = sp.csr_array(sp.coo_array((merged, (i, j)), shape=shape))
     W.eliminate_zeros()
     if not W.nnz:
         end = "another" if known is None else "a known node"
@@ -190,15 +190,3 @@ def _places(ends: NDArray[np.str_], places: dict[str, int]) -> NDArray[np.int64]
         places.get(text, places.get(re.sub(r"\.0*$", "", text), -1)) for text in names.tolist()
     ]
     return np.array(found, dtype=np.int64)[codes.reshape(ends.shape)]
-
-
-def _check_weights(listed: EdgeList, name: str) -> None:
-    """Raise an error that names an edge with a negative or infinite weight."""
-    weights = listed.weights
-    bad = np.flatnonzero(~np.isfinite(weights) | (weights < 0))
-    if bad.size:
-        weight, (a, b) = weights[bad[0]], listed.ends[bad[0]].tolist()
-        raise TableError(
-            f"{name}: the edge ({shorten(a)}, {shorten(b)}) has weight {weight:g}; weights measure "
-            "similarity and must be finite and not negative"
-        )

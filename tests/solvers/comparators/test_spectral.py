@@ -20,6 +20,7 @@ TABLE_1 = {
 }
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10_000), n=st.integers(2, 30))
 def test_labels_and_bound_of_a_signed_form(seed, n):
     rng = np.random.default_rng(seed)
@@ -68,6 +69,7 @@ def test_callback_sees_the_iterations():
     assert len(solution.history) >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "hops"), list(TABLE_1))
 def test_table_1_within_two_points(n, hops):
     for sigma, published in zip((1.0, 1.5, 2.0), TABLE_1[n, hops], strict=True):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import gdpa
 from gdpa.datasets import restoration
 from gdpa.errors import ConvergenceWarning
-from gdpa.solvers import sns as module
-from gdpa.solvers.sns import SNS
+from gdpa.solvers.comparators import sns as module
+from gdpa.solvers.comparators.sns import SNS
 
 
 def signed_form(seed: int, n: int = 12) -> gdpa.BinaryQuadratic:
@@ -144,7 +144,7 @@ def test_sparse_and_dense_products_agree(random_graph):
     problem = gdpa.GraphProblem(W, labels)
     sparse = gdpa.solve(problem, "sns")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gdpa.solvers.sns.DENSE_SHARE", 0.0)
+        patch.setattr("gdpa.solvers.comparators.sns.DENSE_SHARE", 0.0)
         dense = gdpa.solve(problem, "sns")
     np.testing.assert_array_equal(sparse.labels, dense.labels)
 

@@ -30,9 +30,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..arrays import FloatArray, NDArray
-from ..problem import GraphProblem, Problem
-from .base import Outcome, Run, Solver, StopSolver
+from ...arrays import FloatArray, NDArray
+from ...problem import GraphProblem, Problem
+from ..base import Outcome, Run, Solver, StopSolver
 
 DENSE_SHARE = 0.1  # products with Q are dense above this share of non-zeros
 DENSE_NODES = 4000  # and up to this number of nodes
@@ -71,12 +71,14 @@ class SNS(Solver):
             search = _search(problem, self.variant, self.mixtures)
             rng = np.random.default_rng(self.random_state)
         best: FloatArray | None = None
-        blocks, converged = 0, False
+        blocks = 0
+        converged = False
         try:
             with run.stage("search"):
                 start = _starts(problem, search, self.x0)
                 for point, value, improved in search.blocks(start, self.neighbors, rng):
-                    best, converged = point, improved == 0
+                    best = point
+                    converged = improved == 0
                     if converged or blocks == self.max_iter:
                         break
                     blocks += 1
@@ -128,12 +130,15 @@ class Search:
         self, start: FloatArray, count: int, rng: np.random.Generator
     ) -> Iterator[tuple[FloatArray, float, int]]:
         """Yield, without end, the best point, its value and the number of improved columns."""
-        best, value, columns = np.empty(0), -np.inf, start
+        best = np.empty(0)
+        value = -np.inf
+        columns = start
         while True:
             points, values = self.climb(columns)
             improved = int(np.count_nonzero(values > value + self.noise))
             if improved:
-                best, value = points[:, np.argmax(values)], float(values.max())
+                best = points[:, np.argmax(values)]
+                value = float(values.max())
             yield best, value, improved
             columns = self.neighbors(best, count, rng)
 
@@ -145,7 +150,8 @@ class Search:
         values = np.full(X.shape[1], -np.inf)
         active = np.arange(X.shape[1])
         while active.size:
-            x, g = X[:, active], G[:, active]
+            x = X[:, active]
+            g = G[:, active]
             u = g * _ratio(np.linalg.norm(x, axis=0), np.linalg.norm(g, axis=0))
             improved = np.zeros(active.size, dtype=bool)
             previous = np.zeros_like(x)  # differs from every candidate
@@ -156,7 +162,8 @@ class Search:
                 previous = candidate
                 if not changed.any():
                     continue
-                tried, where = candidate[:, changed], active[changed]
+                tried = candidate[:, changed]
+                where = active[changed]
                 gradient = self.gradient(tried)
                 new = np.einsum("ij,ij->j", tried, gradient + self.h[:, None])
                 better = new > values[where] + self.noise
@@ -189,16 +196,19 @@ def _search(problem: Problem, variant: str, mixtures: int) -> Search:
     if isinstance(problem, GraphProblem):
         Q, h = problem.adjacency, problem.bias
         if variant == "authors":
-            Q, h = -Q, -h
+            Q = -Q
+            h = -h
         fixed = problem.labeled
         signs = problem.labels[fixed].astype(np.float64)
     else:
-        Q, h = problem.reduced().P, np.zeros(problem.n_nodes)
+        Q = problem.reduced().P
+        h = np.zeros(problem.n_nodes)
         fixed = np.array([problem.anchor])
         signs = np.ones(1)
     scale = max(float(np.abs(Q.data).max(initial=0.0)), float(np.abs(h).max()))
     # SciPy divides by a scalar by multiplying with its reciprocal, which may overflow.
-    Q, h = sp.csr_array((Q.data / scale, Q.indices, Q.indptr), shape=Q.shape), h / scale
+    Q = sp.csr_array((Q.data / scale, Q.indices, Q.indptr), shape=Q.shape)
+    h = h / scale
     n = problem.n_nodes
     dense = n <= DENSE_NODES and Q.nnz > DENSE_SHARE * n * n
     leaves_one = variant == "authors" and isinstance(problem, GraphProblem) and fixed.size > 0
