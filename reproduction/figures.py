@@ -188,7 +188,7 @@ def _table2(figure: Any, data: Mapping[str, Any]) -> None:
                     label="paper", zorder=2,
                 )  # fmt: skip
             axis.plot(ours, position, "o", color=OKABE_ITO[0], label="ours", zorder=3)
-        axis.set(title=rescaling, xlabel="mean classification error of 17 sets (%)")
+        axis.set(title=rescaling, xlabel="mean classification error (%)")
     axes[0].set_yticks(list(positions), [label for label, _ in means])
     _legend_below(figure, axes, 2)
 

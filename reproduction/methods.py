@@ -76,6 +76,14 @@ class MethodSpec:
     look: tuple[int, int, str] | None = None
 
     @property
+    def program(self) -> str:
+        """What runs: the solver with its options, or the name of the estimator."""
+        if not self.solver:
+            return self.name
+        solver = self.name if self.solver is True else self.solver
+        return f"{solver}({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
+
+    @property
     def column(self) -> str | None:
         """Its column in the authors' stored results."""
         if self.name == "harmonic":
@@ -172,7 +180,7 @@ def graph_classifier() -> Any:
 
 def _estimator_labels(name: str, run: PaperRun) -> NDArray[np.int8]:
     """Train on the labelled half, predict the other; the first three estimators see both."""
-    if name == "gdpa-classifier":
+    if name == "graph-classifier":
         model = graph_classifier().fit(run.X, run.labels.astype(np.int64))
         return np.asarray(model.transduction_).astype(np.int8)
     known = run.labels[run.labeled]

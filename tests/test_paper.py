@@ -145,7 +145,7 @@ def test_the_loop_and_the_labels(n, seed, laplacian):
     H = paper.H_matrix(L, x_hat, point.y, point.z)
     values, vectors = np.linalg.eigh(H)
     if values[1] - values[0] > 1e-6 and np.abs(vectors[:-1, 0]).min() > 1e-6:
-        kept = gdpa.solve(problem, "gdpa", start="optimal")
+        kept = gdpa.solve(problem, "gdpa", start="optimal", sign="first")
         assert np.array_equal(paper.extract_labels(L, x_hat, point.y, point.z), kept.labels)
 
 
@@ -165,3 +165,22 @@ def test_from_graph_to_labels():
     first = x_hat[x_hat != 0][0]
     assert (labels[x_hat == 0] == first).all()
     assert np.array_equal(labels[x_hat != 0], x_hat[x_hat != 0])
+
+
+@settings(max_examples=20)
+@instances
+def test_the_three_semidefinite_programs(n, seed, laplacian):
+    """Strong duality of primal and dual, and the value of the split dual in closed form."""
+    pytest.importorskip("clarabel", reason="the semidefinite programs need the extra sdp")
+    problem, L, x_hat, _, _ = make(min(n, 7), seed, laplacian)
+    primal, M = paper.solve_primal(L, x_hat)
+    value, y, z, multiplier = paper.solve_dual(L, x_hat)
+    size = 1.0 + np.abs(L).sum()
+    assert np.linalg.eigvalsh(M)[0] > -1e-6 * size
+    assert np.allclose(np.diag(M), 1.0)
+    assert -value == pytest.approx(primal, abs=1e-4 * size)
+    assert np.linalg.eigvalsh(paper.H_matrix(L, x_hat, y, z))[0] > -1e-5 * size
+    assert np.allclose(np.diag(multiplier), 1.0, atol=1e-4)
+    split, y, z = paper.solve_dual2(L, x_hat)
+    assert split == pytest.approx(dual.optimal_value(problem), abs=1e-4 * size)
+    assert split >= value - 1e-4 * size

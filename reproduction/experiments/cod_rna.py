@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from gdpa.graph import neighbor_graph
-from gdpa.graph.memory import check_memory
 from gdpa.graph.rescale import rescale_minmax
+from gdpa.memory import check_memory
 from gdpa.problem import GraphProblem
 
 from ..config import Config
@@ -38,7 +38,7 @@ N_NEIGHBORS = 10
 FULL_GRAPH_LIMIT = 970
 FIT_FROM = 4891  # growth exponents are fitted from here on: below, fixed costs dominate
 # By products with all N^2 weights, at every size.
-_DENSE_METHODS = ("gdpa-as-written", "harmonic", "vote", "sns-authors")
+_DENSE_METHODS = ("gdpa-closed-form", "harmonic", "vote", "sns-authors")
 _SPARSE_METHODS = (
     "gdpa-published", "gdpa-as-written", "gdpa", "sdr-low-rank", "glr-box", "sns-authors",
     "harmonic", "vote", "min-cut",
@@ -63,7 +63,12 @@ class CodRna(Experiment):
             kinds = []
             if size <= COD_RNA_SIZES[-1]:
                 default = RUNTIME_METHODS if size <= FULL_GRAPH_LIMIT else _DENSE_METHODS
-                kinds.append(("full", "half", default, default))
+                allowed = (*RUNTIME_METHODS, *_DENSE_METHODS)
+                if size <= FULL_GRAPH_LIMIT:
+                    default = tuple(dict.fromkeys((*default, "gdpa-closed-form")))
+                    kinds.append(("full", "half", tuple(dict.fromkeys(allowed)), default))
+                else:
+                    kinds.append(("full", "half", default, default))
                 kinds.append(("full", "one", _DENSE_METHODS, _DENSE_METHODS))
             if size > 4 * N_NEIGHBORS:
                 kinds.append(("sparse", "half", self.methods, _SPARSE_METHODS))
@@ -98,6 +103,7 @@ class CodRna(Experiment):
             predicted, converged = found.labels[hidden], found.converged
         wrong = int(np.count_nonzero(predicted != y[hidden]))
         return {
+            "program": METHODS[name].program,
             "seconds": seconds,
             "graph_seconds": graph_seconds,
             "error_percent": 100.0 * wrong / int(hidden.sum()),

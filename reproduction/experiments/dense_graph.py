@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg, lobpcg
 
-from gdpa.graph.memory import check_memory
-from gdpa.solvers.sns import Search
+from gdpa.memory import check_memory
+from gdpa.solvers.comparators.sns import Search
 
 _BLOCK_BYTES = 64 * 1024**2
 
@@ -82,9 +82,10 @@ class DenseGraph:
 
         Parameters
         ----------
-        method : {"vote", "harmonic", "gdpa-as-written", "sns-authors"}
+        method : {"vote", "harmonic", "gdpa-closed-form", "sns-authors"}
             The one-step vote ``A_ul xh``, the solution of ``L_uu x = A_ul xh`` by conjugate
-            gradients, the paper's algorithm, or SNS in the authors' variant.
+            gradients, the paper's algorithm with its linear program in closed form, or SNS in the
+            authors' variant.
         labels : ndarray of int8
             Known labels, 0 elsewhere.
 
@@ -96,7 +97,7 @@ class DenseGraph:
             Whether the residual fell below the tolerance.
         """
         u = np.flatnonzero(labels == 0)
-        if method == "gdpa-as-written":
+        if method == "gdpa-closed-form":
             return self._gdpa(labels)[u], True
         if method == "sns-authors":
             return self._sns(labels)[u], True
@@ -154,11 +155,38 @@ class DenseGraph:
                 warnings.simplefilter("ignore")  # the outer loop decides when it is enough
                 _, found = lobpcg(H_bar, v[:, None], M=jacobi, tol=tol, maxiter=100, largest=False)
             v = np.maximum(np.abs(found[:, 0]), 1e-12)
-            # The LP in closed form: a = 0 is optimal, and y makes every row tight.
-            y, B = (self.weights @ v[:n].astype(np.float32)) / v[:n] - 1.0, np.zeros((n, 2))
-            if abs(float(y.sum()) - objective) <= tol:
+            # The linear program in closed form (gdpa.solvers.gdpa_lp): the current point if it is
+            # optimal, otherwise a = 0 and y that makes every row tight.
+            tight = (self.weights @ v[:n].astype(np.float32)) / v[:n] - 1.0
+            optimum = float(tight.sum())
+            if objective <= optimum + 1e-9 * (1.0 + np.abs(y).sum()):
                 break
-            objective = float(y.sum())
+            y = tight
+            B = np.zeros((n, 2))
+            if objective - optimum <= tol:
+                break
+            objective = optimum
         first = labels[np.flatnonzero(labels)[0]]
-        # With a = 0 the last node of H is isolated: v is its null vector.
-        return float(first) * v[:n]
+        if not B.any():  # the last node of H is isolated: v is the null vector of the rest
+            return float(first) * v[:n]
+        return self._first_eigenvector(y, B[:, 0] - B[:, 1], first)
+
+    def _first_eigenvector(self, y: FloatArray, a: FloatArray, first: np.int8) -> FloatArray:
+        """Return the first eigenvector of H with label weights ``a``, signed by the first label."""
+        n = y.size
+        diagonal = np.append(1.0 + y, np.abs(a).sum())
+
+        def product(x: FloatArray) -> FloatArray:
+            x = np.ravel(x)
+            image = diagonal * x
+            image[:n] -= self.weights @ x[:n].astype(np.float32) + a * x[n]
+            image[n] -= a @ x[:n]
+            return image
+
+        H = LinearOperator((n + 1, n + 1), matvec=product, dtype=np.float64)
+        jacobi = LinearOperator(H.shape, matvec=lambda x: np.ravel(x) / np.abs(diagonal))
+        start = np.append(np.sign(a), 1.0)
+        with warnings.catch_warnings(action="ignore"):
+            _, found = lobpcg(H, start[:, None], M=jacobi, tol=1e-5, maxiter=300, largest=False)
+        v = np.asarray(found[:n, 0])
+        return float(first) * float(np.sign(v[np.flatnonzero(a)[0]])) * v

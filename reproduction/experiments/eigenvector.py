@@ -51,7 +51,7 @@ class Eigenvector(Experiment):
         started()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = GDPA(lp=params["lp"]).solve(problem)
+            found = GDPA(lp=params["lp"], sign="first").solve(problem)
         return {
             "error_percent": 100.0 * run.errors(found.labels) / run.n_unlabeled,
             "erased": bool(found.info["erased"]),
@@ -70,4 +70,5 @@ class Eigenvector(Experiment):
             means = [mean_of_sets([k for k in errors if k[1] == r], value) for r in RESCALINGS]
             counts = [sum(r.values[k] for r in mine) for k in ("erased", "one_class")]
             body.append((laplacian, ENGINES[lp], *means, *counts, len(mine)))
-        return [make_table("eigenvector", body)] if body else []
+        n_sets = len({row.params["dataset"] for row in finished_rows(rows)})
+        return [make_table("eigenvector", body, n=n_sets)] if body else []

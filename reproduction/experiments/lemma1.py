@@ -16,7 +16,7 @@ import numpy as np
 from gdpa.problem import GraphProblem
 from gdpa.problem.dual import build_H, build_H_bar, lemma1_gap, optimal_point
 from gdpa.solution import DualVariables
-from gdpa.solvers.gdpa_published import LAPLACIAN_SCALE
+from gdpa.solvers.comparators.gdpa_published import LAPLACIAN_SCALE
 from gdpa.solvers.registry import solve
 
 from ..config import Config

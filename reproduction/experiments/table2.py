@@ -33,7 +33,7 @@ class Table2(Experiment):
     """Classification error."""
 
     name = "table2"
-    summary = "classification error on 17 data sets, two re-scalings, the paper's splits"
+    summary = "classification error on the paper's data sets, two re-scalings, the paper's splits"
     methods = tuple(METHODS)
 
     def tasks(self, config: Config) -> list[Task]:
@@ -67,6 +67,7 @@ class Table2(Experiment):
         if spec.name == "harmonic" and solution is not None:
             largest = float(np.nan_to_num(np.abs(solution.scores[run.unlabeled]).max(), posinf=0.0))
         return {
+            "program": spec.program,
             "errors": errors,
             "n_unlabeled": run.n_unlabeled,
             "denominator": _denominator(params["dataset"], params["rescaling"]),

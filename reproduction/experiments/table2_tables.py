@@ -52,7 +52,8 @@ def _means(results: Results, rows: Sequence[Row], asked: list[str]) -> Table:
         known = "sdr-interior-point" if spec.name == "sdr-mosek" and method not in asked else method
         if known not in asked or (known != method and not whole):
             continue
-        line: list[Cell] = [spec.label, spec.paper or ("GLR" if spec.column else None)]
+        # The label is that of the program that ran.
+        line: list[Cell] = [METHODS[known].label, spec.paper or ("GLR" if spec.column else None)]
         for index, rescaling in enumerate(RESCALINGS):
             ours = results.mean(known, rescaling)
             theirs = results.authors_mean(known, rescaling, spec.column)
@@ -60,7 +61,8 @@ def _means(results: Results, rows: Sequence[Row], asked: list[str]) -> Table:
             line += [paper, theirs, ours, difference(ours, theirs)]
         lost = sum(row.params["method"] == known and row.status != "ok" for row in rows)
         body.append((*line, results.n_runs(known), lost))
-    return make_table("table2-means", body)
+    n_sets = len({row.params["dataset"] for row in rows})
+    return make_table("table2-means", body, n=n_sets)
 
 
 def _common(results: Results, asked: list[str]) -> Table:

@@ -89,7 +89,7 @@ class ModifiedDualPublished(Solver):
         with run.stage("eigenvector"):
             vector = eigh(build_H(problem, dual).toarray(), subset_by_index=[0, 0])[1][:, 0]
         return Outcome(
-            scores=oriented(problem, vector),
+            scores=oriented(problem, vector, sign="first"),
             iterations=result.iterations,
             converged=result.converged,
             message=result.message,

@@ -2,9 +2,11 @@ r"""The paper in one file of dense NumPy, in its own order and notation.
 
 Yang, Cheung, Zhai, "Projection-free Graph-based Classifier Learning using Gershgorin Disc Perfect
 Alignment" (arXiv 2106.01642). Every function names the section and the \label of what it computes.
-Read it beside the paper; it is not meant to be fast. ``gdpa.solve(problem, "gdpa")`` does the same
-on sparse graphs, and ``docs/theory.md`` discusses the results. Labels `x_hat` are +1 or -1, or 0 if
-unknown; known labels may be at any positions, not only on the first M nodes.
+Read it beside the paper; it is not meant to be fast. ``gdpa.solve(problem, "gdpa")`` runs the same
+loop on sparse graphs. The two differ where a linear program has several optima: HiGHS, used here,
+returns a vertex, which erases the labels (z = 0), and the closed form of the package keeps the
+current point if it is optimal. ``docs/theory.md`` discusses the results. Labels `x_hat` are +1 or
+-1, or 0 if unknown; known labels may be at any positions, not only on the first M nodes.
 """
 
 from __future__ import annotations
@@ -179,6 +181,89 @@ def error_bound(L: Array, x_hat: Array, phi: float) -> float:
 
     y, z = linearization(H_tilde, x_hat, y, z, np.ones(len(L) + 1), largest=phi)
     return abs(objective(x_hat, *gdpa(L, x_hat)) - objective(x_hat, y, z))
+
+
+# --- the three semidefinite programs, for comparison -------------------------------------------
+
+
+def sdp(
+    cost: Array, constant: Array, matrices: list[Array], bounds: Array | None = None
+) -> tuple[Array, Array]:
+    """Minimise cost't subject to constant + sum_k t_k matrices_k psd, by an interior point.
+
+    `bounds` holds rows (coefficients of t) that must not be negative. Returns t and the multiplier
+    of the matrix, which solves the dual program. Needs the extra ``sdp`` (Clarabel).
+    """
+    import clarabel
+    from scipy.sparse import csc_array
+
+    n = len(constant)
+    rows, columns = np.triu_indices(n)
+    order = np.lexsort((rows, columns))  # the upper triangle, column by column
+    rows, columns = rows[order], columns[order]
+    scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
+    entries = np.column_stack([scale * A[rows, columns] for A in matrices])
+    fixed = scale * constant[rows, columns]
+    cones = [clarabel.PSDTriangleConeT(n)]
+    if bounds is not None and len(bounds):
+        entries = np.vstack([entries, bounds])
+        fixed = np.append(fixed, np.zeros(len(bounds)))
+        cones.append(clarabel.NonnegativeConeT(len(bounds)))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    zero = csc_array((len(cost), len(cost)))
+    solver = clarabel.DefaultSolver(zero, cost, csc_array(-entries), fixed, cones, settings)
+    found = solver.solve()
+    multiplier = np.zeros((n, n))
+    values = np.asarray(found.z)[: len(rows)] / scale
+    multiplier[rows, columns] = multiplier[columns, rows] = values
+    return np.asarray(found.x), multiplier
+
+
+def solve_dual(L: Array, x_hat: Array) -> tuple[float, Array, Array, Array]:
+    """Solve eq:SDP_dual; return its value, y, z, and the M of eq:primal as its multiplier."""
+    known = np.flatnonzero(x_hat)
+    n = len(L) + 1
+    zero = np.zeros(n + len(known))
+    constant = H_matrix(L, x_hat, zero[:n], zero[n:])
+    matrices = [H_matrix(L, x_hat, e[:n], e[n:]) - constant for e in np.eye(zero.size)]
+    cost = np.append(np.ones(n), 2.0 * x_hat[known])
+    t, M = sdp(cost, constant, matrices)
+    return float(cost @ t), t[:n], t[n:], M
+
+
+def solve_primal(L: Array, x_hat: Array) -> tuple[float, Array]:
+    """Solve eq:primal with all X_ii = 1; return its value and M.
+
+    The unknowns are the entries of M above the diagonal that the labels leave free.
+    """
+    N = len(L)
+    constant = np.eye(N + 1)
+    constant[N, :N] = constant[:N, N] = x_hat
+    free = [(i, j) for i in range(N) for j in range(i + 1, N + 1) if j < N or x_hat[i] == 0]
+    matrices = []
+    for i, j in free:
+        E = np.zeros((N + 1, N + 1))
+        E[i, j] = E[j, i] = 1.0
+        matrices.append(E)
+    cost = np.array([2.0 * L[i, j] if j < N else 0.0 for i, j in free])
+    t, _ = sdp(cost, constant, matrices)
+    M = constant + sum(t_k * E for t_k, E in zip(t, matrices, strict=True))
+    return primal_objective(L, M), M
+
+
+def solve_dual2(L: Array, x_hat: Array) -> tuple[float, Array, Array]:
+    """Solve eq:SDP_dual2, the dual with H_bar and the signs of z; return its value, y and z."""
+    known = np.flatnonzero(x_hat)
+    n = len(L) + 1
+    zero = np.zeros(n + len(known))
+    constant = H_bar_matrix(L, x_hat, zero[:n], zero[n:])
+    matrices = [H_bar_matrix(L, x_hat, e[:n], e[n:]) - constant for e in np.eye(zero.size)]
+    cost = np.append(np.ones(n), 2.0 * x_hat[known])
+    signs = np.zeros((len(known), zero.size))
+    signs[np.arange(len(known)), n + np.arange(len(known))] = -x_hat[known]
+    t, _ = sdp(cost, constant, matrices, signs)
+    return float(cost @ t), t[:n], t[n:]
 
 
 # --- sec:algo, ssec:linearization --------------------------------------------------------------

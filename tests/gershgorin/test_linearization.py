@@ -126,6 +126,7 @@ def test_the_oracle_is_the_semidefinite_optimum(sdd_oracle, psd_oracle, kind, n,
     assert sdd_oracle(*problem) == pytest.approx(psd_oracle(*problem), abs=1e-6, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_how_far_the_eigenvector_update_stays_from_the_oracle(sdd_oracle):
     """The paper's rule is feasible and monotone, and stalls: the distances are part of the test.
 

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.polynomial.chebyshev import Chebyshev
 from scipy import linalg
 
+from gdpa.checks import check_positive
 from gdpa.errors import ConvergenceWarning
 from gdpa.linalg import operator, preconditioners, psd_proof, solve_spd, spd
 from gdpa.linalg.operator import (
@@ -21,7 +22,6 @@ from gdpa.linalg.operator import (
     Difference,
     Matrix,
     UnitDiagonal,
-    check_positive,
     inner_product,
 )
 from gdpa.linalg.preconditioners import BUILD_AT, Correction, Counted, chebyshev, jacobi
@@ -618,7 +618,8 @@ def test_iterations_are_those_of_the_definition(monkeypatch, seed, preconditione
     n = 60
     A = laplacian(n, 0.2, seed)
     A = sp.csr_array(A + sp.diags_array(np.linspace(0, 3, n)))
-    dense, norm = A.toarray(), float(abs(A).sum(axis=1).max())
+    dense = A.toarray()
+    norm = float(np.sort(abs(A).sum(axis=1))[int(0.05 * n)])
     start = 1 + 0.05 * np.random.default_rng(seed).standard_normal(n)
     tol = 1e-5
     M = {None: lambda r: r, "jacobi": lambda r: r / A.diagonal()}.get(preconditioner)

@@ -150,13 +150,13 @@ def test_start_that_is_good_enough_costs_one_product():
 
 def test_warm_start_halves_the_iterations_at_20000_nodes():
     A = neighbour_laplacian(20_000, 8, 200)
-    cold = first_eigenvector(A)
+    cold = first_eigenvector(A, tol=1e-7)
     assert cold.converged
     rng = np.random.default_rng(1)
     change = 1e-4 * rng.standard_normal(A.shape[0])
     B = sp.csr_array(A + sp.diags_array(change))
-    cold_again = first_eigenvector(B)
-    warm = first_eigenvector(B, v0=cold.vector)
+    cold_again = first_eigenvector(B, tol=1e-7)
+    warm = first_eigenvector(B, v0=cold.vector, tol=1e-7)
     assert warm.converged
     assert warm.iterations <= 0.5 * cold_again.iterations
     assert abs(warm.vector @ cold_again.vector) == pytest.approx(1.0, abs=1e-6)
@@ -231,3 +231,37 @@ def test_entries_over_hundreds_of_decades():
     assert result.converged
     assert result.value == pytest.approx(-5.6e96, rel=1e-12)
     assert np.linalg.norm(result.vector) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e4, 1e6, 1e8])
+def test_a_heavy_row_does_not_loosen_the_tolerance(weight):
+    """The apex of a graph with heavy labels has a row sum far above that of every other node."""
+    rng = np.random.default_rng(0)
+    n = 600
+    position = np.sort(rng.random(n))
+    near = np.abs(position[:, None] - position) < 0.02
+    W = np.where(near & ~np.eye(n, dtype=bool), rng.random((n, n)), 0.0)
+    W = np.triu(W, 1) + np.triu(W, 1).T
+    labels = np.where(rng.random(n) < 0.5, np.sign(position - 0.5), 0.0)
+    H = np.zeros((n + 1, n + 1))
+    H[:n, :n] = np.diag(W.sum(axis=1) + weight * np.abs(labels)) - W
+    H[:n, n] = H[n, :n] = -weight * labels
+    H[n, n] = weight * np.abs(labels).sum()
+    found = first_eigenvector(sp.csr_array(H), tol=1e-9)
+    true = np.linalg.eigh(H)[1][:, 0]
+    assert found.converged
+    assert abs(found.vector @ true) > 1.0 - 1e-6
+
+
+def test_convergence_is_not_claimed_where_rounding_hides_the_vector():
+    """With entries that differ by 16 orders of magnitude no residual can prove anything."""
+    rng = np.random.default_rng(1)
+    n = 400
+    A = np.zeros((n + 1, n + 1))
+    A[:n, :n] = np.diag(rng.uniform(1.0, 2.0, n))
+    A[:n, n] = A[n, :n] = -1e14 * (rng.random(n) < 0.5)
+    A[n, n] = 1e15 * n
+    A[np.arange(n), np.arange(n)] += np.abs(A[:n, n])
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        found = first_eigenvector(sp.csr_array(A))
+    assert not found.converged

@@ -144,6 +144,7 @@ def test_threads_change_no_digit(columns):
         assert found.matvecs == one.matvecs
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gdpa.errors.ConvergenceWarning")
 def test_rounds_together_make_no_more_iterations_than_allowed():
     A, B = grid_system(2)

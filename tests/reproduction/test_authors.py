@@ -53,6 +53,7 @@ def vote_errors(run) -> int:
     return int(np.count_nonzero(np.where(vote >= 0, 1, -1) != run.y[run.unlabeled]))
 
 
+@pytest.mark.slow
 def test_the_vote_is_their_sdcut_and_nearly_their_gdpa(paper_set):
     """On all runs of the sets at hand everywhere; all of them: 1558 and 1450 of 1560."""
     equal, runs = {"SDcut": 0, "GDPA": 0}, 0

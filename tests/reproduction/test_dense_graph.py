@@ -7,6 +7,7 @@ import pytest
 
 import gdpa
 from reproduction.experiments.dense_graph import DenseGraph
+from reproduction.methods import METHODS
 from reproduction.protocol import full_graph
 
 
@@ -34,9 +35,9 @@ def test_it_is_the_papers_graph(monkeypatch):
 def test_the_papers_algorithm_ends_where_the_solver_does():
     X, labels = make(n=80)
     problem = gdpa.GraphProblem(full_graph(X), labels, laplacian="normalized")
-    solution = gdpa.solve(problem, "gdpa")  # its linear program in closed form
+    solution = gdpa.solve(problem, "gdpa", **METHODS["gdpa-closed-form"].options)
     assert solution.info["erased"]
-    scores, _ = DenseGraph.of(X).scores("gdpa-as-written", labels)
+    scores, _ = DenseGraph.of(X).scores("gdpa-closed-form", labels)
     assert np.array_equal(np.where(scores >= 0, 1, -1), solution.labels[labels == 0])
     v = np.abs(scores)
     theirs = np.abs(solution.scores[labels == 0])
@@ -56,7 +57,7 @@ def test_search_reaches_the_value_of_the_solver(seed):
 
 
 def test_memory_is_checked_before_it_is_taken(monkeypatch):
-    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 1e9)
+    monkeypatch.setattr("gdpa.memory.available_memory", lambda: 1e9)
     X = np.zeros((24_432, 2))
     with pytest.raises(MemoryError, match=r"full graph of 24432 samples.*2[.]\d+ GB"):
         DenseGraph.of(X)

@@ -17,6 +17,8 @@ from reproduction.methods import METHODS
 from reproduction.published import TABLE1, TABLE1_CELLS
 from reproduction.store import Row
 
+pytestmark = pytest.mark.slow
+
 PAPER1 = {label: dict(zip(TABLE1_CELLS, row, strict=True)) for label, row in TABLE1.items()}
 DATA = {
     "example": {
@@ -147,9 +149,9 @@ def test_without_rows_there_is_no_figure(name):
 
 def test_the_runtime_figure_shows_the_authors_times_with_ours():
     values = {"seconds": 1.0, "error_percent": 0.0}
-    params = {"graph": "full", "labels": "one", "size": 95, "method": "gdpa-as-written"}
+    params = {"graph": "full", "labels": "one", "size": 95, "method": "gdpa-closed-form"}
     rows = [Row("cod-rna", params, "ok", values)]
     series = EXPERIMENTS["cod-rna"].figure(rows)["series"]
-    assert series["full", "GDPA as written, one label"] == ([95], [1000.0])
+    assert series["full", "GDPA, linear program in closed form, one label"] == ([95], [1000.0])
     assert series["full", "authors' GDPA"][1][-1] == 7288.0
     assert series["full", "authors' SNS"][0] == series["full", "authors' GDPA"][0]

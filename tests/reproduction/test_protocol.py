@@ -24,6 +24,8 @@ from reproduction.protocol import (
     split,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def normalized_blocks(run):
     """L_uu and the right-hand side -L_ul x_l of the harmonic labels, normalised Laplacian."""

@@ -21,6 +21,8 @@ from reproduction.run import reproduce
 from reproduction.store import Row
 from reproduction.tables import Table
 
+pytestmark = pytest.mark.slow
+
 SMALL = Config(methods=("vote", "harmonic", "gdpa-published"), datasets=("liver-disorders",))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gdpa.problem import GraphProblem
 from reproduction import run as run_module
 from reproduction import runner
 from reproduction.config import Config
@@ -23,6 +24,8 @@ from reproduction.published import TABLE1, TABLE1_CELLS, TABLE2_MEANS
 from reproduction.run import reproduce
 from reproduction.runner import run_tasks
 from reproduction.store import ResultsFolderError, ResultsStore, Row, Task
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,7 +39,6 @@ import os, signal, sys
 from reproduction.config import Config
 from reproduction.run import reproduce
 from reproduction.store import ResultsStore
-
 append = ResultsStore.append
 
 def dead_after_ten(store, row):
@@ -337,3 +339,57 @@ def test_the_command_prints_json_and_can_be_quiet(tmp_path, data_home):
     card = json.loads(run("datasets", "sonar", "--fetch").stdout)["datasets"][0]
     assert (card["n_samples"], card["cached"]) == (208, str(data_home / "sonar.csv"))
     assert len(json.loads(run("datasets").stdout)["datasets"]) == 18
+
+
+def test_a_name_stands_for_one_program():
+    """No two methods run the same solver with the same options, and "gdpa" runs GDPA."""
+    programs = {}
+    for name, spec in METHODS.items():
+        if spec.solver and not spec.sign_oracle:
+            solver = name if spec.solver is True else spec.solver
+            programs.setdefault((solver, repr(sorted(spec.options.items()))), []).append(name)
+    assert [names for names in programs.values() if len(names) > 1] == []
+    for name, spec in METHODS.items():
+        if name.startswith("gdpa") and name != "gdpa-published":
+            assert spec.solver in (True, "gdpa")
+            assert (name if spec.solver is True else spec.solver) == "gdpa"
+    assert len({spec.label for spec in METHODS.values()}) == len(METHODS)
+    written = METHODS["gdpa-as-written"].options
+    assert written == {"lp": "highs", "sign": "first"}
+
+
+def test_products_run_the_program_of_their_name():
+    """Methods that work by products with the full graph give the labels of the solver."""
+    from reproduction.experiments.cod_rna import _DENSE_METHODS
+    from reproduction.experiments.dense_graph import DenseGraph
+    from reproduction.methods import solve_with
+    from reproduction.protocol import full_graph
+
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(90) < 0.5, 1, -1).astype(np.int8)
+    X = rng.normal(size=(90, 3)) + y[:, None]
+    labels = np.where(np.arange(90) % 2, y, 0).astype(np.int8)
+    problem = GraphProblem(full_graph(X), labels, laplacian="normalized")
+    for name in _DENSE_METHODS:
+        if METHODS[name].sign_oracle:
+            continue
+        scores, _ = DenseGraph.of(X).scores(name, labels)
+        found = solve_with(METHODS[name], problem)
+        if found.solution.erased:
+            # Both have a = 0. Then the last node of H is isolated, and its unit vector is a first
+            # eigenvector too: which class all nodes get is arbitrary.
+            assert np.unique(scores >= 0).size == np.unique(found.labels[labels == 0]).size == 1
+        else:
+            assert np.array_equal(np.where(scores >= 0, 1, -1), found.labels[labels == 0]), name
+
+
+def test_headings_count_the_sets_that_ran():
+    config = Config(methods=("vote",), datasets=("sonar", "haberman"))
+    rows = []
+    for task in EXPERIMENTS["table2"].tasks(config):
+        values = EXPERIMENTS["table2"].compute(task.params, lambda: None)
+        assert values["program"] == "vote()"
+        rows.append(Row("table2", task.params, "ok", values))
+    titles = [table.title for table in EXPERIMENTS["table2"].tables(rows)]
+    assert any("data sets: 2" in title for title in titles)
+    assert not any("17" in title for title in titles)

@@ -110,7 +110,7 @@ def test_the_start_of_the_paper_is_optimal_on_the_combinatorial_laplacian_only()
 
 def test_a_simplex_lp_erases_the_labels_and_says_so():
     problem = make(30, 2)
-    with pytest.warns(DegenerateProblemWarning, match="has lost the labels"):
+    with pytest.warns(DegenerateProblemWarning, match="erased the labels"):
         solution = gdpa.solve(problem, "gdpa", lp="highs", recovery="linear")
     assert not solution.dual.z.any()
     assert not solution.scores[problem.unlabeled].any()
@@ -188,6 +188,7 @@ PAPER_TABLE_1 = {  # (N, hops): {sigma: (SPEC, GDPA)} in percent
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "hops"), PAPER_TABLE_1)
 @pytest.mark.parametrize("sigma", [1.0, 1.5, 2.0])
 def test_restoration_table_of_the_paper(n, hops, sigma):
@@ -263,3 +264,49 @@ def test_fact4_the_exact_optimum_is_a_poor_classifier_when_labels_are_few():
     assert error[0] > error[1] + 0.1  # ... and the worse classifier
     smaller = min(np.mean(exact.labels[u] == c) for c in (-1, 1))
     assert smaller < 0.1  # one class is cut off together with little more than its labels
+
+
+def clusters(n=40, seed=0):
+    """Two complete graphs joined by one weak edge, with two labels each."""
+    half = n // 2
+    W = np.zeros((n, n))
+    W[:half, :half] = W[half:, half:] = 1.0
+    W[0, half] = W[half, 0] = 1e-4
+    np.fill_diagonal(W, 0.0)
+    labels = np.zeros(n, dtype=int)
+    labels[[1, 2]] = 1
+    labels[[half + 1, half + 2]] = -1
+    return gdpa.GraphProblem(W, labels)
+
+
+def test_erased_labels_are_announced():
+    problem = clusters()
+    with pytest.warns(DegenerateProblemWarning, match="erased the labels"):
+        solution = gdpa.solve(problem, "gdpa", lp="highs")
+    assert np.unique(solution.labels[problem.unlabeled]).size == 1
+    assert solution.objective > 1e3 * max(solution.lower_bound, 1e-9)
+    assert solution.erased
+    assert "ERASED" in repr(solution)
+    assert "erased" in solution._repr_html_()
+    kept = gdpa.solve(problem, "gdpa")
+    assert not kept.erased
+    assert "ERASED" not in repr(kept)
+
+
+def test_the_sign_is_that_of_most_labels():
+    """One label on the wrong side decides with the paper's rule, and is outvoted by default."""
+    problem = clusters()
+    labels = problem.labels.copy()
+    labels[3:10] = 1
+    labels[25:30] = -1
+    labels[1] = -1  # the first known label contradicts its cluster
+    wrong = gdpa.GraphProblem(problem.W, labels)
+    options = {"start": "optimal", "label_weight": 0.01}
+    majority = gdpa.solve(wrong, "gdpa", **options)
+    first = gdpa.solve(wrong, "gdpa", sign="first", **options)
+    free = wrong.unlabeled
+    truth = np.where(np.arange(40) < 20, 1, -1)
+    assert (majority.labels[free] == truth[free]).all()
+    assert (first.labels[free] == -truth[free]).all()
+    with pytest.raises(ValueError, match="sign='last'"):
+        gdpa.solve(wrong, "gdpa", sign="last")

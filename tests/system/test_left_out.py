@@ -82,6 +82,7 @@ def test_scores_of_the_fold_do_not_know_its_labels(n_classes):
     assert found.loss == left_out_loss(system.targets[out], found.left_out)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.6])
 def test_one_fold_chooses_what_the_exact_losses_say(n_classes, noise):

@@ -25,11 +25,12 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import splu
 
+from ..checks import check_positive
 from ..errors import ConvergenceWarning
 from ..graph.adjacency import check_adjacency, component_labels
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
-from ..linalg.operator import MatrixLike, check_positive
+from ..linalg.operator import MatrixLike
 from .discs import FloatArray, check_scaling, disc_radii, raised_diagonal
 
 # Up to FACTOR_BELOW nodes, systems are factorised. Up to FACTOR_LIMIT, conjugate gradients are

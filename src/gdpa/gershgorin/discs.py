@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import check_vector
 from ..graph.adjacency import check_adjacency
-from ..linalg.operator import EPS, MatrixLike, check_vector
+from ..linalg.operator import EPS, MatrixLike
 
 FloatArray = NDArray[np.float64]
 

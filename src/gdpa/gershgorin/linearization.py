@@ -38,8 +38,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from ..checks import check_positive, check_vector
 from ..errors import ConvergenceWarning, check_choice
-from ..linalg.operator import MatrixLike, check_positive, check_vector
+from ..linalg.operator import MatrixLike
 from .discs import FloatArray
 from .family import AffineFamily, check_bounds, check_constraints
 from .linear_program import Blocks

@@ -33,11 +33,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import check_positive
 from ..errors import ConvergenceWarning, check_choice
 from ..graph.adjacency import LAPLACIANS, check_adjacency
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
-from ..linalg.operator import MatrixLike, check_positive
+from ..linalg.operator import MatrixLike
 from .alignment import align
 
 FloatArray = NDArray[np.float64]

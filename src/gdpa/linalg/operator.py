@@ -8,17 +8,16 @@ explicitly. :class:`UnitDiagonal` scales either of them to unit diagonal.
 from __future__ import annotations
 
 from itertools import pairwise
-from numbers import Integral, Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ..arrays import FloatArray
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import in_threads
 
-FloatArray = NDArray[np.float64]
 # Matrix types accepted from users.
 MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
 
@@ -29,7 +28,8 @@ EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny) / EPS
 # `inner_product` sums blocks of PART products in the precision of the vectors. Up to BLAS_ALONE
 # entries, BLAS uses one thread, so the result does not depend on the number of threads.
-PART, BLAS_ALONE = 2048, 10_000
+PART = 2048
+BLAS_ALONE = 10_000
 
 
 class Matrix:
@@ -68,7 +68,8 @@ class Matrix:
             raise ValueError("A must have at least one row, got shape (0, 0)")
         wide = self.sparse and matrix.indices.dtype != np.int32
         if wide and max(matrix.nnz, matrix.shape[0]) < 2**31:  # less memory traffic per product
-            columns, starts = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+            columns = matrix.indices.astype(np.int32)
+            starts = matrix.indptr.astype(np.int32)
             matrix = sp.csr_array((matrix.data, columns, starts), shape=matrix.shape)
         self.matrix = matrix
         self.shape: tuple[int, int] = matrix.shape
@@ -150,7 +151,8 @@ class UnitDiagonal:
         self.subtracted = isinstance(operator, Difference)
         self.matrix = operator.matrix if isinstance(operator, Difference) else operator
         d = operator.total if isinstance(operator, Difference) else operator.diagonal()
-        self.shape, self.diagonal = self.matrix.shape, d
+        self.shape = self.matrix.shape
+        self.diagonal = d
         if (d < 0).any():
             worst = int(np.argmin(d))
             raise ValueError(
@@ -232,31 +234,6 @@ def inner_product(x: NDArray[Any], y: NDArray[Any]) -> float:
     return float(parts.sum(dtype=np.float64)) + float(np.einsum("i,i->", x[whole:], y[whole:]))
 
 
-def check_positive(value: Any, name: str, least: int | None = None) -> Any:
-    """Return `value` if it is a positive finite number, or an integer of at least `least`."""
-    kind = Real if least is None else Integral
-    good = isinstance(value, kind) and not isinstance(value, bool)
-    if least is not None and not (good and value >= least):
-        raise ValueError(f"{name}={value!r} must be a whole number of at least {least}")
-    if not (good and 0 <= float(value) < np.inf and (value > 0 or least == 0)):
-        raise ValueError(f"{name}={value!r} must be a positive number")
-    return float(value) if least is None else int(value)
-
-
-def check_vector(x: ArrayLike, n: int, name: str) -> FloatArray:
-    """Return x as an array of `n` finite numbers, or raise ValueError."""
-    try:
-        array = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers, got {type(x).__name__}") from error
-    if array.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), got {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if bad.size:
-        raise ValueError(f"{name} must be finite; {name}[{bad[0]}] is {array[bad[0]]}")
-    return array
-
-
 def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:
     """Split A into blocks of rows with about equal numbers of entries, without copying them."""
     targets = np.linspace(0, A.nnz, count + 1)[1:-1]
@@ -266,7 +243,8 @@ def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:
         first, last = A.indptr[a], A.indptr[b]
         # The constructor would copy views that cover less than half of their array.
         block = sp.csr_array((b - a, A.shape[1]), dtype=A.dtype)
-        block.data, block.indices = A.data[first:last], A.indices[first:last]
+        block.data = A.data[first:last]
+        block.indices = A.indices[first:last]
         block.indptr = A.indptr[a : b + 1] - first
         blocks.append(block)
     return blocks

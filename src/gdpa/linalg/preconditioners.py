@@ -36,7 +36,8 @@ class Counted:
     """A matrix with its number of threads and a counter of matrix-vector products."""
 
     def __init__(self, matrix: Matrix, n_jobs: int) -> None:
-        self.matrix, self.n_jobs = matrix, n_jobs
+        self.matrix = matrix
+        self.n_jobs = n_jobs
         self.products = 0
         self.n = matrix.shape[0]
         self.csr = matrix.matrix if matrix.sparse else None
@@ -193,7 +194,8 @@ class Correction:
         self.patch: NDArray[np.int32] | None = None
         self.first: NDArray[np.float64] | None = None
         # For small matrices, building a coarse correction costs more than it saves.
-        auto, small = spec == "auto", A.n < 2000
+        auto = spec == "auto"
+        small = A.n < 2000
         if auto and small:
             self.base = chebyshev(A) or self.base
         self.current = self.base
@@ -243,7 +245,8 @@ class Correction:
             self.patch = patches(self.A.csr, count)
         coarse = CoarseSpace(self.A.csr, self.patch, count, vector)
         gap = coarse.gap_inverse()
-        self.current, self.first = self.base, None
+        self.current = self.base
+        self.first = None
         if gap is not None:
             self.first = np.asarray(coarse.Z @ gap[0])
             self.current = with_coarse(coarse.Z, gap[1], self.base)

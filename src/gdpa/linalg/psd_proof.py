@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse.linalg import splu
 
-from ..graph.memory import USABLE_SHARE, available_memory
+from ..memory import USABLE_SHARE, available_memory
 from .operator import EPS
 
 _DENSE_ROWS = 9_000  # n^3 / 3 operations: about 10 s
@@ -84,7 +84,8 @@ def proved_psd(A: NDArray[np.float64]) -> bool:
 
 def _cholesky_margin(A: NDArray[np.float64], *, shift: bool) -> float | None:
     """Return Rump's margin m if A (with `shift`, ``A - m I``) can be factorised; overwrites A."""
-    n, diagonal = A.shape[0], A.diagonal()
+    n = A.shape[0]
+    diagonal = A.diagonal()
     if not bool((diagonal > 0).all()):
         return None
     margin = (n + 2) * EPS * float(diagonal.sum()) + n * n * 1e-300
@@ -106,7 +107,8 @@ def _sparse_bound(A: sp.csr_array) -> float | None:
         )
     except (RuntimeError, MemoryError):
         return None
-    L, U = factors.L.tocsr(), factors.U.tocsr()
+    L = factors.L.tocsr()
+    U = factors.U.tocsr()
     pivots = U.diagonal()
     if not np.array_equal(factors.perm_r, factors.perm_c) or not bool((pivots > 0).all()):
         return None

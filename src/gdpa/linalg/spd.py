@@ -20,14 +20,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import FloatArray
+from ..checks import check_positive
 from ..errors import ConvergenceWarning, unknown_choice
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
 from . import preconditioners
-from .operator import Difference, Matrix, MatrixLike, UnitDiagonal, check_positive, inner_product
+from .operator import Difference, Matrix, MatrixLike, UnitDiagonal, inner_product
 from .preconditioners import Preconditioner, PreconditionerLike
 
-FloatArray = NDArray[np.float64]
 # A function of vectors, precision and number of threads, like Matrix.dot.
 Product: TypeAlias = Callable[[NDArray[Any], Any, int], NDArray[Any]]
 
@@ -138,7 +139,8 @@ def solve_spd(
     threads = 1 if n_jobs is None and n < policy.single_rows else effective_jobs(n_jobs)
     b, exponent = unit.scaled(rhs)
     size = np.linalg.norm(b, axis=0)
-    Y, products = np.zeros_like(b), 0
+    Y = np.zeros_like(b)
+    products = 0
     M, method = _unit_preconditioner(preconditioner, unit, tol, b.shape[1], policy, dense)
     R = b.copy(order="F")
     with np.errstate(over="ignore", invalid="ignore"):  # the initial guess may be huge
@@ -150,7 +152,8 @@ def solve_spd(
             R -= unit.dot(Y, np.float64, threads)
             products = b.shape[1]
         worse = ~(np.linalg.norm(R, axis=0) <= size)  # than starting at zero
-    Y[:, worse], R[:, worse] = 0.0, b[:, worse]
+    Y[:, worse] = 0.0
+    R[:, worse] = b[:, worse]
 
     def watch(iteration: int, columns: list[Column]) -> bool:
         assert callback is not None
@@ -173,7 +176,8 @@ def solve_spd(
     )
     norms = np.linalg.norm(R, axis=0)
     bad = ~(norms <= size)  # columns worse than zero
-    Y[:, bad], norms[bad] = 0.0, size[bad]
+    Y[:, bad] = 0.0
+    norms[bad] = size[bad]
     relative = np.divide(norms, size, out=np.zeros_like(norms), where=size > 0)
     # A zero row of the matrix cannot match a non-zero right-hand side.
     relative = np.where(rhs[unit.dead].any(axis=0), np.maximum(relative, 1.0), relative)
@@ -261,7 +265,10 @@ def conjugate_gradients(
             if not single:
                 return iterations, products, "stagnated"
             single = False  # single precision cannot reduce the residual further
-        previous, enough, columns, why = norms, 0.9 * target, [], REACHED
+        previous = norms
+        enough = 0.9 * target
+        columns = []
+        why = REACHED
         if single:
             enough = np.maximum(enough, SINGLE_REDUCTION * norms)
         for j in open_columns.tolist():
@@ -275,7 +282,8 @@ def conjugate_gradients(
             else:
                 for column in running:
                     column.advance(dot, M, n_jobs)
-            iterations, products = iterations + 1, products + len(running)
+            iterations = iterations + 1
+            products = products + len(running)
             if watch is not None and watch(iterations, running):
                 why = "stopped by the callback"
             for column in running.copy():
@@ -283,7 +291,8 @@ def conjugate_gradients(
                     running.remove(column)
         if running and why == REACHED:
             why = "max_iter reached"
-        products, definite = products + len(columns), True
+        products = products + len(columns)
+        definite = True
         for column in columns:
             j = column.number
             X[:, j] += column.x
@@ -293,7 +302,8 @@ def conjugate_gradients(
             why = why if definite else "matrix is singular or not positive definite"
             return iterations, products, why
         if not definite:
-            single, previous = False, np.full(target.shape, np.inf)
+            single = False
+            previous = np.full(target.shape, np.inf)
 
 
 def _unit_preconditioner(
@@ -308,7 +318,8 @@ def _unit_preconditioner(
     if dense:
         return preconditioners.dense_inverse(unit.toarray())
     if not (spec is None or isinstance(spec, str)):  # an array compares element by element
-        inverse, custom = unit.inverse, preconditioners.checked_callable(spec)
+        inverse = unit.inverse
+        custom = preconditioners.checked_callable(spec)
         # A user-supplied preconditioner expects blocks of columns.
         return lambda r: inverse * custom((inverse * r)[:, None])[:, 0], "cg"
     name = choose_preconditioner(unit, tol, columns, policy) if spec == "auto" else spec
@@ -328,7 +339,8 @@ def _unit_preconditioner(
 
 def choose_preconditioner(unit: UnitDiagonal, tol: float, columns: int, policy: Policy) -> str:
     """Return the preconditioner that "auto" selects, from the estimated iterations of Jacobi."""
-    n, smallest = unit.shape[0], np.maximum(unit.smallest(), 1e-12)
+    n = unit.shape[0]
+    smallest = np.maximum(unit.smallest(), 1e-12)
     # The Chebyshev bound for a spectrum in [smallest, 2].
     steps = 0.5 * np.sqrt(2.0 / smallest) * np.log(2.0 / tol)
     full = unit.subtracted and 4 * unit.matrix.matrix.nnz >= n * n

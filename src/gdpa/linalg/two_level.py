@@ -73,7 +73,8 @@ class CoarseSpace:
         *,
         diagonal: NDArray[np.float64] | None = None,
     ) -> None:
-        entries, data = np.diff(A.indptr), A.data
+        entries = np.diff(A.indptr)
+        data = A.data
         if vector is not None:
             data = data * vector[A.indices]
             data *= np.repeat(vector, entries)

@@ -8,14 +8,14 @@ notation of the paper.
 Known properties:
 
 * The split dual does not depend on the labels: every label weight a >= 0 belongs to an optimal
-point.
-  On the combinatorial Laplacian the paper's start is already optimal.
+  point. On the combinatorial Laplacian the paper's start is already optimal.
 * ``a = 0`` is always an optimum of the LP. It is the only one if ``r_i = v_apex / v_i`` differs
-from 1
-  at every label. On the normalised Laplacian this is the case, and any exact LP solver erases the
-  labels (``info["erased"]``). On the combinatorial Laplacian a simplex solver does.
-* The constant mode dominates the first eigenvector of H unless the graph clearly separates the
-  classes. Then all nodes get one class. Linear recovery does not have this defect.
+  from 1 at every label. On the normalised Laplacian this is the case, and any exact LP solver
+  erases the labels (``Solution.erased``). On the combinatorial Laplacian a simplex solver does.
+* At an optimal point with heavy labels, the first eigenvector of H is the harmonic function with a
+  negative self-loop (:mod:`gdpa.solvers.gdpa_recovery`). It classifies well as long as that
+  self-loop is small. With few labels, or classes that overlap, all nodes get one class.
+  Complementary slackness at the same point does not have this defect.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..errors import DegenerateProblemWarning
+from ..arrays import FloatArray
+from ..checks import check_positive
+from ..errors import DegenerateProblemWarning, nearest_name
 from ..gershgorin.bounds import realign, trivial_bound
-from ..linalg import first_eigenvector, solve_spd
+from ..gershgorin.discs import discs
 from ..problem import BinaryQuadratic, GraphProblem
 from ..problem.dual import (
     DualVariables,
-    apex_weights,
     apply_H_bar,
-    build_H,
     build_H_bar,
     dual_objective,
     optimal_point,
@@ -45,50 +44,85 @@ from ..problem.dual import (
 )
 from . import gdpa_lp
 from .base import Outcome, Run, Solver, StopSolver
+from .gdpa_recovery import (
+    HOPELESS_RATIO,
+    SAFE_RATIO,
+    NodeRows,
+    first_eigenvector_of_H,
+    safe_label_weight,
+    smallest_eigenvalue_bound,
+)
+
+# Labels count as erased if their weights a are below this multiple of the largest degree. It is the
+# tolerance of the linear programs: a solver may return 1e-17 instead of 0.
+ERASED = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class GDPA(Solver):
     """Gershgorin disc perfect alignment, as the paper states it.
 
-    The method erases the labels if ``a = 0`` is the LP's only optimum (normalised Laplacian) or the
-    LP solver prefers it (``lp="highs"``). Then all unlabelled nodes get one class. It is provided
-    for study: for labels use "harmonic", for a bound "sdr-low-rank".
+    The defaults are the paper's, with the sign of the majority. They erase the labels if ``a = 0``
+    is the LP's only optimum (normalised Laplacian) or the LP solver prefers it (``lp="highs"``);
+    then all unlabelled nodes get one class. To classify, use ``start="optimal"``,
+    ``label_weight="auto"`` and ``recovery="auto"``, which :class:`~gdpa.GDPAClassifier` does.
 
     Parameters
     ----------
-    lp : {"closed-form", "highs", "interior-point"}, default="closed-form"
+    lp : {"closed-form", "highs", "interior-point"} or callable, default="closed-form"
         LP solver. "closed-form" is exact, costs O(nnz), and keeps the incumbent if it is optimal.
         "highs" is a simplex solver. "interior-point" (extra ``sdp``) stops inside the optimal face.
-    recovery : {"eigenvector", "linear"}, default="eigenvector"
+        A callable ``lp(problem, v, incumbent)`` replaces the program: it receives the problem, the
+        first eigenvector of H_bar and the last :class:`~gdpa.solvers.gdpa_lp.LPPoint`, and returns
+        the next. :func:`~gdpa.solvers.gdpa_lp.constraints` has the rows of the discs.
+    recovery : {"eigenvector", "linear", "auto"}, default="eigenvector"
         How labels are read off the dual point: as signs of the first eigenvector of H, or by
-        complementary slackness, ``(L + diag(y)) x = a xh`` with the y and a of the last LP.
+        complementary slackness, ``(L + diag(y)) x = a xh`` with the y and a of the last LP. "auto"
+        uses the eigenvector where it provably stays near slackness, and slackness elsewhere; see
+        :mod:`gdpa.solvers.gdpa_recovery`.
     start : {"paper", "optimal"}, default="paper"
         Initial dual point: that of the paper, or the optimum of the split dual. An LP solver that
         keeps its incumbent does not leave the latter.
-    label_weight : float, default=1
-        Initial weight a of all labels.
+    label_weight : float or "auto", default=1
+        Initial weight a of all labels. "auto" is 100 times the largest degree of a labelled node,
+        with which the eigenvector differs from the labels by at most 2 % of its largest entry.
+    sign : {"majority", "first"}, default="majority"
+        Sign of the eigenvector: that of most known labels, or that of the first one, as in the
+        paper. With one wrong entry at the first label, "first" turns every label around.
     tol, max_iter, x0, callback, random_state
         As in :class:`~gdpa.solvers.Solver`. `tol` is the relative change of the objective that ends
-        the loop, and the relative residual of linear recovery, which starts from `x0`.
+        the loop, and the relative residual of linear recovery, which starts from `x0`. The callback
+        receives at every iteration the iteration, the objective, its change, lambda_min of H_bar,
+        and the arrays y, z, v and discs (:class:`~gdpa.gershgorin.Discs` of H_bar, aligned by v)
+        with which the program of that iteration was set up, and ``y_next`` and ``z_next``, its
+        result. The arrays are not kept in ``history``.
     """
 
     name: ClassVar[str] = "gdpa"
     summary: ClassVar[str] = "the paper's algorithm: linear programs with aligned discs"
     kind: ClassVar[str] = "relaxation"
     binary_quadratic: ClassVar[bool] = True
-    positive: ClassVar[tuple[str, ...]] = ("label_weight",)
     choices: ClassVar[dict[str, Any]] = {
-        "lp": gdpa_lp.ENGINES,
-        "recovery": ("eigenvector", "linear"),
+        "recovery": ("eigenvector", "linear", "auto"),
         "start": ("paper", "optimal"),
+        "sign": ("majority", "first"),
     }
 
-    lp: str = "closed-form"
+    lp: str | gdpa_lp.Engine = "closed-form"
     recovery: str = "eigenvector"
     start: str = "paper"
-    label_weight: float = 1.0
+    label_weight: float | Literal["auto"] = 1.0
+    sign: Literal["majority", "first"] = "majority"
     max_iter: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the options of this method."""
+        super().__post_init__()
+        if self.label_weight != "auto":
+            check_positive(self.label_weight, "label_weight")
+        if not callable(self.lp) and self.lp not in gdpa_lp.ENGINES:
+            hint = nearest_name(self.lp, list(gdpa_lp.ENGINES))
+            raise ValueError(f"lp={self.lp!r} is not known; {hint}, or a callable")
 
     def _solve(self, problem: GraphProblem | BinaryQuadratic, run: Run) -> Outcome:
         if isinstance(problem, BinaryQuadratic):
@@ -96,12 +130,19 @@ class GDPA(Solver):
         with run.stage("bound"):
             bound = trivial_bound(problem)
         dual, converged, message = self._loop(problem, run)
-        erased = bool(problem.n_labeled and not dual.z.any())
+        largest = float(np.abs(dual.z).max(initial=0.0))
+        erased = bool(problem.n_labeled and largest <= ERASED * problem.diagonal.max(initial=0.0))
         if erased:
             message += "; the linear program erased the labels (a = 0)"
+            warnings.warn(
+                "the linear program erased the labels: the weight a of every label is 0, so the "
+                "result does not depend on them (lp='closed-form' with start='optimal' keeps "
+                "them)",
+                DegenerateProblemWarning,
+                stacklevel=6,
+            )
         with run.stage("recovery"):
-            recover = self._eigenvector if self.recovery == "eigenvector" else self._linear
-            found = recover(problem, dual)
+            found = self._recover(problem, dual)
         return replace(
             found,
             lower_bound=bound,
@@ -137,9 +178,11 @@ class GDPA(Solver):
         """Align and solve the LP until its objective is constant."""
         n = problem.n_nodes
         start = paper_start if self.start == "paper" else optimal_point
-        dual = start(problem, self.label_weight)
+        weight = self.label_weight
+        dual = start(problem, safe_label_weight(problem) if weight == "auto" else weight)
         point = gdpa_lp.LPPoint(dual.y, np.abs(dual.z), dual_objective(problem, dual))
         v = np.append(np.ones(n + 1), -1.0)
+        program = self.lp if callable(self.lp) else gdpa_lp.ENGINES[self.lp]
         message = f"the objective still changes after max_iter={self.max_iter} iterations"
         try:
             for iteration in range(1, self.max_iter + 1):
@@ -150,45 +193,83 @@ class GDPA(Solver):
                     matrix = partial(build_H_bar, problem, dual)
                     v, lmin, steps = realign(product, v, size, matrix, self.random_state)
                 with run.stage("lp"):
-                    new = gdpa_lp.ENGINES[self.lp](problem, v, point)
+                    new = program(problem, v, point)
                 change = point.objective - new.objective
                 scale = 1.0 + np.abs(point.y).sum()
                 # The LP solver's point is used even if the objective is unchanged, because recovery
                 # depends on its position on the optimal face.
                 point = new
-                run.report(
-                    iteration=iteration,
-                    objective=point.objective,
-                    change=change,
-                    lambda_min=lmin,
-                    eigenvector_iterations=steps,
-                    kept=point.kept,
-                )
+                values = {
+                    "iteration": iteration,
+                    "objective": point.objective,
+                    "change": change,
+                    "lambda_min": lmin,
+                    "eigenvector_iterations": steps,
+                    "kept": point.kept,
+                }
+                run.report_with(partial(_details, problem, dual, v, point), values)
                 if abs(change) <= self.tol * scale:
                     return point.dual(problem), True, "the objective is constant"
         except StopSolver:
             message = "stopped by the callback"
         return point.dual(problem), False, message
 
-    def _linear(self, problem: GraphProblem, dual: DualVariables) -> Outcome:
-        """Solve the rows of the nodes in ``H (x, 1) = 0`` (complementary slackness)."""
-        drive = apex_weights(problem, dual.z)
-        if not drive.any():
-            warnings.warn(
-                "the LP returned a = 0 for every label: the dual point has lost the labels, and "
-                "all scores are 0 (lp='closed-form' with start='optimal' keeps them)",
-                DegenerateProblemWarning,
-                stacklevel=7,
-            )
-            return Outcome(np.zeros(problem.n_nodes))
-        K = problem.L + sp.diags_array(dual.y[:-1])
-        result = solve_spd(K, drive, x0=self.x0, tol=self.tol)
-        info = {"residual": result.residual, "matvecs": result.matvecs}
-        return Outcome(result.x, converged=result.converged, message=result.message, info=info)
+    def _recover(self, problem: GraphProblem, dual: DualVariables) -> Outcome:
+        """Return the scores by the chosen recovery, and how it was chosen."""
+        rows = NodeRows(problem, dual)
+        if not rows.q.any():  # the labels are erased
+            if self.recovery == "eigenvector":
+                return self._eigenvector(rows)
+            return Outcome(np.zeros(problem.n_nodes), info={"recovery": "linear"})
+        if self.recovery == "eigenvector":
+            return self._eigenvector(rows)
+        slack = rows.solve(tol=self.tol, x0=None if self.x0 is None else np.asarray(self.x0))
+        found = Outcome(
+            slack.x,
+            converged=slack.converged,
+            message=slack.message,
+            info={"recovery": "linear", "residual": slack.residual, "matvecs": slack.products},
+        )
+        if self.recovery == "linear" or not slack.converged:
+            return found
+        least = smallest_eigenvalue_bound(rows)
+        ratio = rows.rayleigh(slack.x) / least if least > 0 else np.inf
+        if ratio <= HOPELESS_RATIO:
+            by_eigenvector = self._eigenvector(rows, x0=slack.x, least=least)
+            ratio = max(by_eigenvector.info["eigenvalue"], 0.0) / least
+            if ratio <= SAFE_RATIO and by_eigenvector.converged:
+                found = by_eigenvector
+        chosen = found.info["recovery"]
+        comparison = "at most" if chosen == "eigenvector" else "not proved to be below"
+        limit = ratio if chosen == "eigenvector" else SAFE_RATIO
+        reason = (
+            f"lambda / mu is {comparison} {limit:.2g}: the first eigenvalue of H over the smallest "
+            "one of its unlabelled part"
+        )
+        return replace(found, info={**found.info, "ratio_bound": ratio, "reason": reason})
 
-    def _eigenvector(self, problem: GraphProblem, dual: DualVariables) -> Outcome:
-        """Return the first eigenvector of H, signed so that the first label is correct."""
-        H = build_H(problem, dual)
-        result = first_eigenvector(H, tol=1e-9, random_state=self.random_state)
-        scores = oriented(problem, result.vector) * np.sqrt(result.vector.size)
-        return Outcome(scores, converged=result.converged, message=result.message)
+    def _eigenvector(
+        self, rows: NodeRows, *, x0: FloatArray | None = None, least: float | None = None
+    ) -> Outcome:
+        """Return the first eigenvector of H, signed to agree with the known labels."""
+        found = first_eigenvector_of_H(
+            rows, tol=self.tol, x0=x0, least=least, random_state=self.random_state
+        )
+        scores = oriented(rows.problem, found.vector, self.sign) * np.sqrt(found.vector.size)
+        info = {"recovery": "eigenvector", "eigenvalue": found.value, "matvecs": found.products}
+        return Outcome(scores, converged=found.converged, message=found.message, info=info)
+
+
+def _details(
+    problem: GraphProblem, dual: DualVariables, v: FloatArray, point: gdpa_lp.LPPoint
+) -> dict[str, Any]:
+    """Return the arrays of one iteration for the callback."""
+    after = point.dual(problem)
+    return {
+        "y": dual.y,
+        "z": dual.z,
+        "v": v,
+        "discs": discs(build_H_bar(problem, dual), v=v),
+        "y_next": after.y,
+        "z_next": after.z,
+    }

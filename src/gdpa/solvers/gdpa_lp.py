@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -187,8 +188,9 @@ def clarabel_lp(
     return np.asarray(solution.x, dtype=np.float64), barrier / multiplier
 
 
-# Functions of problem, vector and incumbent that return an optimal point.
-ENGINES: Mapping[str, Callable[[GraphProblem, FloatArray, LPPoint], LPPoint]] = {
+# Solves one program: a function of the problem, the first eigenvector of H_bar and the incumbent.
+Engine: TypeAlias = Callable[[GraphProblem, FloatArray, LPPoint], LPPoint]
+ENGINES: Mapping[str, Engine] = {
     "closed-form": closed_form,
     "highs": lambda problem, v, _: highs(problem, v),
     "interior-point": lambda problem, v, _: interior_point(problem, v),

@@ -36,14 +36,15 @@ def labeled_blocks(system: LabeledSystem, shifts: Sequence[float]) -> list[Float
     system : LabeledSystem
         The graph and its labelled nodes; its label weights are not used.
     shifts : sequence of float
-        The s; raised to ``1e-9 unit``, below which the inverse is mere rounding.
+        The s; raised to ``1e-9 unit``, because rounding errors dominate the inverse below it.
 
     Returns
     -------
     list of ndarray of shape (n_labeled, n_labeled)
         One block per shift.
     """
-    unit, m = system.unit, system.labeled.size
+    unit = system.unit
+    m = system.labeled.size
     values = [max(float(s), 1e-9 * unit) for s in shifts]
     recursions = [_Recursion(s / unit, m) for s in values]
     largest = float(system.diagonal.max(initial=0.0))
@@ -68,7 +69,9 @@ class _Recursion:
     """
 
     def __init__(self, shift: float, size: int) -> None:
-        self.shift, self.done, self.failed = shift, False, 0
+        self.shift = shift
+        self.done = False
+        self.failed = 0
         self.sum = np.zeros((size, size))
         self.factor = self.V = np.zeros((0, 0))
 
@@ -92,7 +95,8 @@ class _Recursion:
 
 def _lanczos(system: LabeledSystem, recursions: list[_Recursion], dtype: DTypeLike) -> None:
     """Run block Lanczos on ``L / unit`` until every recursion is done, or the space exhausted."""
-    n, m = system.diagonal.size, system.labeled.size
+    n = system.diagonal.size
+    m = system.labeled.size
     diagonal = (system.diagonal / system.unit).astype(dtype)[:, None]
     A = sp.csr_array(system.adjacency / system.unit, dtype=dtype)
     Q = np.zeros((n, m), dtype=dtype)
@@ -123,7 +127,8 @@ def _lanczos(system: LabeledSystem, recursions: list[_Recursion], dtype: DTypeLi
 def _orthonormal(Z: NDArray[Any]) -> tuple[NDArray[Any], FloatArray]:
     """Return Q and R of ``Z = Q R`` by Cholesky, without linearly dependent columns."""
     R, failed = linalg.lapack.dpotrf(Z.T @ Z, lower=0, clean=1)
-    pivots, double = np.diagonal(R), Z.dtype == np.float64
+    pivots = np.diagonal(R)
+    double = Z.dtype == np.float64
     if not failed and pivots.min() > (1e-4 if double else 1e-2) * max(float(pivots.max()), 1e-4):
         inverse, _ = linalg.lapack.dtrtri(R)
         return Z @ inverse.astype(Z.dtype), R
@@ -166,7 +171,8 @@ def left_out_by_one(
     """
     with one_thread():
         values, V = linalg.eigh(K)
-    VY, squares = V.T @ targets, V * V
+    VY = V.T @ targets
+    squares = V * V
     for weight in label_weights:
         shifted = values + (0.0 if np.isinf(weight) else 1.0 / weight)
         inverse = 1.0 / np.maximum(shifted, 1e-14 * max(float(shifted.max()), 1e-300))

@@ -38,7 +38,9 @@ from ..policy import DEFAULT_POLICY, Policy
 
 # A graph is reordered if, of a sample of entries, fewer than NEAR_SHARE are within NEAR * n of the
 # diagonal: 4 % are in a random order, 34 % in a breadth-first order (neighbours in 8 dimensions).
-SAMPLE, NEAR, NEAR_SHARE = 10_000, 1 / 50, 0.2
+SAMPLE = 10_000
+NEAR = 1 / 50
+NEAR_SHARE = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +83,8 @@ def arrange(adjacency: sp.csr_array, policy: Policy = DEFAULT_POLICY) -> Reorder
         The argument `arranged` of :class:`~gdpa.system.LabeledSystem`. It changes scores only by
         rounding.
     """
-    n, order = adjacency.shape[0], None
+    n = adjacency.shape[0]
+    order = None
     if policy.order_rows <= n < 2**31 and is_scattered(adjacency):
         start = int(np.argmax(np.diff(adjacency.indptr)))
         first = breadth_first_order(adjacency, start, return_predecessors=False)
@@ -174,7 +177,8 @@ class LabeledSystem:
     @cached_property
     def rhs(self) -> FloatArray:
         """Right-hand side; its values at kept labels are not used."""
-        n, nodes = self.diagonal.size, self.labeled
+        n = self.diagonal.size
+        nodes = self.labeled
         Y = self.targets[:, None] if self.targets.ndim == 1 else self.targets
         h = self.evidence
         b = np.zeros((n, Y.shape[1])) if h is None else h.reshape(n, -1).copy()
@@ -228,7 +232,8 @@ class LabeledSystem:
             The scores as `x`, equal to the targets where labels are kept. If the iteration did not
             converge, `converged` is False; there is no warning.
         """
-        n, rhs = self.diagonal.size, self.rhs
+        n = self.diagonal.size
+        rhs = self.rhs
         values = np.zeros((n, *self.targets.shape[1:]))
         values[self.kept] = self.targets[: self.kept.size]
         if self.kept.size == n:
@@ -237,12 +242,14 @@ class LabeledSystem:
         rows: slice | NDArray[np.integer[Any]]
         if not callable(preconditioner) and 4 * self.kept.size <= n:
             graph = self.arranged or arrange(self.adjacency, self.policy)
-            total, rhs = self.total.copy(), rhs.copy()
+            total = self.total.copy()
+            rhs = rhs.copy()
             total[self.kept] = rhs[self.kept] = 0.0  # not solved for; set to the labels below
             rows = slice(None) if graph.order is None else graph.order
             A = Difference(graph.matrix, total[rows])
         else:
-            rows, A = self.unknown, self.matrix()
+            rows = self.unknown
+            A = self.matrix()
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             result = solve_spd(
                 A,

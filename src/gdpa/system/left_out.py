@@ -16,7 +16,8 @@ from ..arrays import FloatArray, NDArray
 from .labeled import LabeledSystem
 
 # Residuals to compare settings with, and to calibrate probabilities with.
-SCREENING_TOL, FOLD_TOL = 1e-2, 1e-3
+SCREENING_TOL = 1e-2
+FOLD_TOL = 1e-3
 LARGE_FOLDS = 3
 
 
@@ -46,7 +47,8 @@ def fold_scores(
         out = np.zeros_like(Y)
         for number in range(int(fold.max()) + 1):
             held = fold == number
-            nodes, targets = system.labeled[~held], Y[~held]
+            nodes = system.labeled[~held]
+            targets = Y[~held]
             rest = replace(system, labeled=nodes, targets=targets, label_weight=weight)
             out[held] = rest.solve(tol=FOLD_TOL).x[system.labeled[held]]
         yield weight, out
@@ -71,7 +73,8 @@ class FirstFold:
     """
 
     def __init__(self, system: LabeledSystem, held: NDArray[np.bool_]) -> None:
-        self.nodes, self.targets = system.labeled[held], system.targets[held]
+        self.nodes = system.labeled[held]
+        self.targets = system.targets[held]
         self.rest = replace(system, labeled=system.labeled[~held], targets=system.targets[~held])
         self._started: dict[float, FloatArray] = {}
 

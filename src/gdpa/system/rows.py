@@ -55,7 +55,8 @@ def new_row_scores(
     total = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
     linked = total > 0
     if laplacian == "combinatorial":
-        top, below = np.asarray(weights @ scores), total + self_loop
+        top = np.asarray(weights @ scores)
+        below = total + self_loop
     else:
         root = inverse_root(degrees)
         top = np.asarray(weights @ (root[:, None] * scores)) * inverse_root(total)[:, None]
@@ -135,11 +136,10 @@ def with_far_nodes(
     threshold: float,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Give nodes so far from any label that their scores are mere rounding a harmonic score.
+    """Recompute the scores of nodes that are too far from every label.
 
-    With a self-loop, scores decay with the distance from labels. Below `threshold` the error of the
-    iteration is as large as the score; such nodes take the harmonic extension of the shares around
-    them.
+    With a self-loop, scores decay with the distance from labels. Below `threshold`, rounding errors
+    dominate: such nodes get the harmonic extension of the shares around them.
 
     Parameters
     ----------
@@ -159,7 +159,8 @@ def with_far_nodes(
     ndarray of shape (n_nodes, n_columns)
         Scores, replaced at far nodes; zero at unreached ones.
     """
-    total, out = scores.sum(axis=1), scores.copy()
+    total = scores.sum(axis=1)
+    out = scores.copy()
     far = total < threshold
     far[labeled] = far[unreached] = False
     out[unreached] = 0.0
