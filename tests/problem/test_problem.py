@@ -237,6 +237,7 @@ def test_every_method_is_listed_with_what_it_needs():
         assert {"tol", "max_iter", "x0", "callback", "random_state"} <= set(info.options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [m.name for m in gdpa.list_methods()])
 @pytest.mark.parametrize("scale", [1e-310, 1e-200, 1e154, 1e290, 1e302, 1e307, 1.7e308])
 def test_huge_and_tiny_weights_are_solved_or_refused_by_name(method, scale):

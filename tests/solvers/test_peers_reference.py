@@ -41,6 +41,8 @@ from reproduction.protocol import (
     paper_problems,
 )
 
+pytestmark = pytest.mark.slow
+
 PEERS = {
     "sdcut": {},
     "bcr": {},

@@ -143,14 +143,14 @@ def test_triangles_tighten_the_relaxation():
 @pytest.mark.parametrize("bound", ["triangle", "gershgorin"])
 def test_bounds_with_dense_matrices_are_refused_before_the_memory_ends(bound, monkeypatch):
     problem = BinaryQuadratic.max_cut(spin_glass(20))
-    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 112 * 400**2)
+    monkeypatch.setattr("gdpa.memory.available_memory", lambda: 112 * 400**2)
     with pytest.raises(MemoryError, match=r"400 variables.*0\.0179 GB.*bound='sdr'"):
         gdpa.solve(problem, "search", bound=bound)
 
 
 def test_branch_and_bound_is_refused_before_the_memory_ends(monkeypatch):
     problem = BinaryQuadratic.max_cut(spin_glass(20))
-    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 112 * 400**2)
+    monkeypatch.setattr("gdpa.memory.available_memory", lambda: 112 * 400**2)
     with pytest.raises(MemoryError, match=r"'branch-and-bound' with 400 variables.*'search'"):
         gdpa.solve(problem, "branch-and-bound")
 
@@ -319,3 +319,14 @@ def test_a_huge_coupling_does_not_hide_the_others(factor):
     W[3, 4] = W[4, 3] = -1.0
     solution = gdpa.solve(gdpa.BinaryQuadratic.max_cut(W), "branch-and-bound")
     assert solution.value == 2.0
+
+
+def test_a_search_that_runs_out_of_time_has_not_converged():
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.standard_normal((80, 80)), 1)
+    problem = gdpa.BinaryQuadratic.max_cut(W + W.T)
+    with pytest.warns(UserWarning, match="stopped by the time limit"):
+        solution = gdpa.solve(problem, "search", time_limit=1e-6)
+    assert not solution.converged
+    assert "time limit" in solution.message
+    assert gdpa.solve(problem, "search", effort=0.01).converged

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..csv_text import csv_text
+from ..graph_files import Couplings, read_couplings, read_values
 from ..problem import BinaryQuadratic
-from ..tables.coupling_files import read_couplings
+from ..solution import Solution
 from .files import OutputFiles
 from .options import GraphOptions
 from .output import Output, Stages
+
+if TYPE_CHECKING:
+    from ..proof import Proof
 
 REPORTED = (
     *("method", "sense", "value", "bound", "bound_status", "gap", "relative_gap"),
@@ -35,18 +41,32 @@ def print_gap(
 
 
 def solve_quadratic(
-    options: GraphOptions, settings: dict[str, Any], output: Output, files: OutputFiles
+    options: GraphOptions,
+    settings: dict[str, Any],
+    output: Output,
+    files: OutputFiles,
+    *,
+    proof: str | None = None,
 ) -> None:
     """Solve the problem in a file; write the assignment and report value, bound and gap."""
     with Stages(output) as stages:
         stages.start("reading", options.graph)
-        problem, names = read_quadratic(options)
+        couplings, problem = read_quadratic(options)
+        names = list(couplings.names)
         size = f"{problem.n_nodes} variables, {problem.n_edges} couplings"
-        stages.start("solve", f"{options.method}, {size}")
+        from ..solvers.registry import choose_method
         from ..solvers.registry import solve as run
 
-        solution = run(problem, options.method, **settings)
+        method = options.method
+        if proof is not None and method == "auto":
+            method = choose_method(problem, proof=True)
+        stages.start("solve", f"{method}, {size}")
+        solution = run(problem, method, callback=Progress(problem, stages), **settings)
         output.converged &= solution.converged
+        stated = None
+        if proof is not None:
+            stages.start("proof")
+            stated = _write_proof(str(options.problem), couplings, solution, files.path("--proof"))
         stages.start("writing")
         output.result = pick(solution, *REPORTED) | {
             "problem": options.problem,
@@ -54,23 +74,56 @@ def solve_quadratic(
             "couplings": problem.n_edges,
             "seconds": dict(solution.seconds),
         }
+        if stated is not None:
+            output.result["proof"] = {"bound": str(stated.bound), "value": str(stated.value)}
         values = solution.labels.tolist()
         if options.out is not None or not output.json:
             columns = [names, list(map(str, values))]
-            files.text("--out", csv_text(["node", "value"], columns, raw=options.raw))
+            files.text("--out", csv_text(["node", "value"], columns))
         else:
             output.result["assignment"] = dict(zip(names, values, strict=True))
     output.note(
         f"{options.problem}: value {solution.value:.10g}, bound {solution.bound:.10g} "
         f"({solution.bound_status}), gap {100 * solution.relative_gap:.3g} %, {solution.method}"
     )
+    if stated is not None:
+        output.note(f"proof: value {stated.value}, bound {stated.bound}")
+
+
+class Progress:
+    """Shows value and bound while a problem is solved."""
+
+    def __init__(self, problem: BinaryQuadratic, stages: Stages) -> None:
+        self.sign = -1.0 if problem.sense == "maximise" else 1.0
+        self.stages = stages
+
+    def __call__(self, entry: Mapping[str, Any]) -> None:
+        """Show one entry of the history."""
+        numbers = [
+            f"{name} {self.sign * entry[key]:.8g}"
+            for name, key in (("value", "objective"), ("bound", "bound"))
+            if key in entry
+        ]
+        self.stages.detail(", ".join(numbers))
+
+
+def _write_proof(kind: str, couplings: Couplings, solution: Solution, path: Path) -> Proof:
+    """Write the proof of a solution for the numbers in the file, without rounding."""
+    from ..problem.cut_form import exact_cut_form
+    from ..proof import prove
+
+    form = exact_cut_form(kind, couplings.matrix, couplings.fields.tolist())
+    proof = prove(form, solution, kind=kind)
+    proof.save(path)
+    return proof
 
 
 def certify_quadratic(options: GraphOptions, assignment: str | None, output: Output) -> None:
     """Compare an assignment, or the best one found, with a proved bound."""
     with Stages(output) as stages:
         stages.start("reading", options.graph)
-        problem, names = read_quadratic(options)
+        couplings, problem = read_quadratic(options)
+        names = list(couplings.names)
         stages.start("bound")
         from ..solvers.registry import solve as run
 
@@ -96,12 +149,12 @@ def certify_quadratic(options: GraphOptions, assignment: str | None, output: Out
     )
 
 
-def read_quadratic(options: GraphOptions) -> tuple[BinaryQuadratic, list[str]]:
-    """Read a file of couplings; return the problem and the names of the nodes."""
+def read_quadratic(options: GraphOptions) -> tuple[Couplings, BinaryQuadratic]:
+    """Read a file of couplings; return them and the problem."""
     if options.labels is not None:
         raise ValueError("--problem and --labels exclude each other")
     path, kind = options.graph, str(options.problem)
-    couplings = read_couplings(path, kind, format=options.format)
+    couplings = read_couplings(path, kind, format=options.format, delimiter=options.delimiter)
     try:
         if kind == "max-cut":
             problem = BinaryQuadratic.max_cut(couplings.matrix)
@@ -111,24 +164,10 @@ def read_quadratic(options: GraphOptions) -> tuple[BinaryQuadratic, list[str]]:
             problem = BinaryQuadratic.ising(couplings.fields, couplings.matrix)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    return problem, list(couplings.names)
+    return couplings, problem
 
 
 def read_assignment(path: str, names: list[str], problem: BinaryQuadratic) -> NDArray[np.float64]:
     """Return the value of every node from a file of ``node,value``."""
-    from ..tables.source import open_file
-    from ..tables.table import TableError
-
-    with open_file(path, path) as stream:
-        lines = stream.read().decode("utf-8-sig").splitlines()
-    cells = [line.replace(",", " ").split() for line in lines if line.strip()]
-    known = {row[0]: row[1] for row in cells if len(row) >= 2}
-    missing = [name for name in names if name not in known]
-    if missing:
-        raise TableError(f"{path} has no value for {len(missing)} nodes (the first: {missing[0]})")
     accepted = ("0", "1") if problem.domain == "binary" else ("-1", "1")
-    wrong = [name for name in names if known[name].lstrip("+") not in accepted]
-    if wrong:
-        has = f"node {wrong[0]} has value {known[wrong[0]]}"
-        raise TableError(f"{path}: {has}; accepted: {' and '.join(accepted)}")
-    return np.array([float(known[name]) for name in names])
+    return np.array([float(value) for value in read_values(path, names, accepted)])

@@ -15,10 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import check_vector
 from ..errors import require
 from ..graph.adjacency import check_adjacency, check_total
 from ..graph.convert import from_networkx
-from ..linalg.operator import MatrixLike, check_vector
+from ..linalg.operator import MatrixLike
 from .graph_problem import GraphProblem, ReducedForm
 
 Sense = Literal["minimise", "maximise"]
@@ -251,9 +252,8 @@ class BinaryQuadratic:
 
     @property
     def step(self) -> float:
-        """Number of which all differences of values are multiples; 0 if none is known."""
-        form = self.reduced().P
-        return value_step(form.data)
+        """Largest number of which all differences of values are multiples; 0 if none is known."""
+        return value_step(self.reduced().P)
 
     def signs(self, x: ArrayLike) -> NDArray[np.float64]:
         """Return the signs of all rows of P for an assignment of the variables."""
@@ -324,13 +324,26 @@ class BinaryQuadratic:
         return problem, form.constant - float(problem.diagonal.sum())
 
 
-def value_step(entries: NDArray[np.float64]) -> float:
-    """Return four times the greatest common divisor of couplings, if it is a binary fraction.
+def value_step(P: sp.csr_array) -> float:
+    """Return the largest number of which all differences of ``x' P x`` are multiples.
 
-    Flipping a sign changes ``x' P x`` by four times a sum of couplings.
+    Up to a constant, ``x' P x`` is the weight of a cut with ``w_ij = -4 P_ij``. The cut of one node
+    is its degree, and the cut of two nodes i and j is the sum of their degrees minus ``2 w_ij``.
+    All other cuts are sums of degrees minus doubled weights. So the step is the greatest common
+    divisor of the degrees and the doubled weights.
+
+    Parameters
+    ----------
+    P : csr_array of shape (n, n)
+        Symmetric couplings with zero diagonal.
+
+    Returns
+    -------
+    float
+        The step; 0 if the couplings are not small multiples of a binary fraction.
     """
-    entries = np.abs(entries)
-    small = entries.size and float(entries.max()) < 2.0**50
+    entries = P.data
+    small = entries.size and float(np.abs(entries).max()) < 2.0**50
     for exponent in range(31 if small else 0):
         # Multiples of a power of two are exact in floating point.
         for part in (entries[:100], entries):
@@ -338,9 +351,12 @@ def value_step(entries: NDArray[np.float64]) -> float:
             if not np.array_equal(whole, np.rint(whole)):
                 break
         else:
-            if whole.sum() >= 2.0**50:
+            if np.abs(whole).sum() >= 2.0**50:
                 return 0.0
-            return 4.0 * float(np.ldexp(float(np.gcd.reduce(whole.astype(np.int64))), -exponent))
+            rows = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
+            degrees = np.bincount(rows, weights=whole, minlength=P.shape[0])
+            sums = np.concatenate((degrees, 2.0 * whole)).astype(np.int64)
+            return 4.0 * float(np.ldexp(float(np.gcd.reduce(sums)), -exponent))
     return 0.0
 
 

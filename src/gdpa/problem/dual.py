@@ -31,14 +31,16 @@ Evidence on a labelled node shifts the objective by a constant and is not part o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import FloatArray
+from ..checks import check_vector
 from ..graph.adjacency import check_total
 from ..linalg import first_eigenvector
-from ..linalg.operator import check_vector, inner_product
+from ..linalg.operator import inner_product
 from .graph_problem import GraphProblem
 
 
@@ -214,8 +216,10 @@ def dual_objective(problem: GraphProblem, dual: DualVariables) -> float:
     return float(dual.y.sum() + 2.0 * (signs @ dual.z))
 
 
-def oriented(problem: GraphProblem, v: FloatArray) -> FloatArray:
-    """Return the scores in an eigenvector of H, signed so that the first label is correct.
+def oriented(
+    problem: GraphProblem, v: FloatArray, sign: Literal["majority", "first"] = "majority"
+) -> FloatArray:
+    """Return the scores in an eigenvector of H, signed to agree with the known labels.
 
     Parameters
     ----------
@@ -223,15 +227,25 @@ def oriented(problem: GraphProblem, v: FloatArray) -> FloatArray:
         The problem.
     v : ndarray of shape (n_nodes + 1,)
         The eigenvector.
+    sign : {"majority", "first"}, default="majority"
+        "majority" agrees with most of the known labels; if there are as many on either side, with
+        the larger sum of ``|v_i|``. "first" agrees with the first known label, as the paper does:
+        one label then decides the class of every node.
 
     Returns
     -------
     ndarray of shape (n_nodes,)
         ``v`` or ``-v`` without the apex. Without labels the apex determines the sign.
     """
-    first = problem.labeled[:1]
-    side = problem.labels[first[0]] * v[first[0]] if first.size else v[-1]
-    return np.asarray(v[:-1] if side >= 0 else -v[:-1])
+    known = problem.labeled
+    if known.size == 0:
+        agreement = float(v[-1])
+    elif sign == "first":
+        agreement = float(problem.labels[known[0]] * v[known[0]])
+    else:
+        at_labels = problem.labels[known] * v[known]
+        agreement = float(np.sign(at_labels).sum()) or float(at_labels.sum())
+    return np.asarray(v[:-1] if agreement >= 0 else -v[:-1])
 
 
 def _row_sums(problem: GraphProblem) -> FloatArray:

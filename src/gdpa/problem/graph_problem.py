@@ -16,9 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import check_vector
 from ..graph.adjacency import check_adjacency, check_total, connected_to, laplacian_parts
 from ..graph.signed import BalanceResult, balance
-from ..linalg.operator import MatrixLike, check_vector, inner_product
+from ..linalg.operator import MatrixLike, inner_product
 from ..notebook import card
 
 FloatArray = NDArray[np.float64]
@@ -72,19 +73,22 @@ class GraphProblem:
 
     Parameters
     ----------
-    W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric weights. The diagonal is dropped, because ``x_i^2 = 1`` makes it a constant. With
-        a negative weight the objective is smaller if the two nodes differ. L is then the signed
-        Laplacian, whose degrees are sums of absolute weights, and methods for non-negative weights
-        raise an error.
+    W : array-like or sparse matrix of shape (n_nodes, n_nodes), or None
+        Symmetric weights; None with a Laplacian of your own, which determines them. The diagonal is
+        dropped, because ``x_i^2 = 1`` makes it a constant. With a negative weight the objective is
+        smaller if the two nodes differ. L is then the signed Laplacian, whose degrees are sums of
+        absolute weights, and methods for non-negative weights raise an error.
     labels : array-like of shape (n_nodes,)
         +1, -1, or 0 where the label is unknown; at any positions.
     bias : array-like of shape (n_nodes,), optional
         Evidence h per node in units of edge weight: positive favours +1, negative -1. A bias of h
         acts as an edge of weight ``|h|`` to a node with label sign(h). On a labelled node it only
         shifts the objective.
-    laplacian : {"combinatorial", "normalized"}, default="combinatorial"
-        Which Laplacian measures smoothness.
+    laplacian : {"combinatorial", "normalized"} or matrix, default="combinatorial"
+        Which Laplacian measures smoothness: one of the two of `W`, or your own as a symmetric
+        (sparse) matrix L. Its off-diagonal entries are minus the weights of the edges, its diagonal
+        may be anything that is not negative, such as degrees plus self-loops. The attribute is then
+        "given".
 
     Attributes
     ----------
@@ -124,13 +128,23 @@ class GraphProblem:
 
     def __init__(
         self,
-        W: MatrixLike,
+        W: MatrixLike | None,
         labels: ArrayLike,
         *,
         bias: ArrayLike | None = None,
-        laplacian: str = "combinatorial",
+        laplacian: str | MatrixLike = "combinatorial",
     ) -> None:
-        weights = check_adjacency(W, signed=True)
+        if isinstance(laplacian, str):
+            weights = check_adjacency(W, signed=True)
+            parts = laplacian_parts(weights, laplacian, signed=True)
+        else:
+            parts = given_laplacian(laplacian)
+            weights = parts[0] if W is None else check_adjacency(W, signed=True)
+            if weights.shape != parts[0].shape:
+                raise ValueError(
+                    f"laplacian has shape {parts[0].shape}, W has shape {weights.shape}"
+                )
+            laplacian = "given"
         n = weights.shape[0]
         known = _check_labels(labels, n)
         evidence = np.zeros(n) if bias is None else check_vector(bias, n, "bias").copy()
@@ -139,15 +153,23 @@ class GraphProblem:
                 "labels has no known label (all entries are 0) and there is no bias; at least one "
                 "+1 or -1 is needed"
             )
-        parts = laplacian_parts(weights, laplacian, signed=True)
         check_total(parts[1], evidence)
         self._set(weights, known, evidence, laplacian, parts)
 
     def _set(
         self, W: sp.csr_array, labels: IntArray, bias: FloatArray, laplacian: str, parts: Parts
     ) -> None:
-        names = ("W", "labels", "bias", "laplacian", "adjacency", "diagonal")
-        self.__dict__.update(zip(names, (W, labels, bias, laplacian, *parts), strict=True))
+        adjacency, diagonal = parts
+        values = {
+            "W": W,
+            "labels": labels,
+            "bias": bias,
+            "laplacian": laplacian,
+            "adjacency": adjacency,
+            "diagonal": diagonal,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)  # the class is frozen
 
     def __repr__(self) -> str:
         return (
@@ -302,12 +324,14 @@ class GraphProblem:
             The smaller problem, weights of the Laplacian unchanged.
         """
         keep = np.flatnonzero(nodes)
-        W, parts = self.W[keep][:, keep], (self.adjacency[keep][:, keep], self.diagonal[keep])
+        W = self.W[keep][:, keep]
+        parts = (self.adjacency[keep][:, keep], self.diagonal[keep])
         return graph_problem(W, self.labels[keep], self.bias[keep], self.laplacian, parts)
 
     def with_labels(self, labels: ArrayLike) -> GraphProblem:
         """Return the problem with other labels; the graph is not checked again."""
-        known, parts = _check_labels(labels, self.n_nodes), (self.adjacency, self.diagonal)
+        known = _check_labels(labels, self.n_nodes)
+        parts = (self.adjacency, self.diagonal)
         return graph_problem(self.W, known, self.bias, self.laplacian, parts)
 
     def scaled(self, factor: float) -> GraphProblem:
@@ -320,6 +344,31 @@ class GraphProblem:
         whole: NDArray[Any] = self.labels.astype(values.dtype)
         whole[self.unlabeled] = values
         return whole
+
+
+def given_laplacian(L: MatrixLike) -> Parts:
+    """Check a Laplacian of the user; return its off-diagonal weights and its diagonal.
+
+    Parameters
+    ----------
+    L : array-like or sparse matrix of shape (n_nodes, n_nodes)
+        Symmetric, finite, with a diagonal that is not negative.
+    """
+    if not (sp.issparse(L) or isinstance(L, np.ndarray | list | tuple)):
+        raise ValueError(
+            f"laplacian={L!r} must be 'combinatorial', 'normalized' or a symmetric matrix (an "
+            "operator has no entries from which discs could be computed)"
+        )
+    matrix = sp.csr_array(L, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"laplacian must be a square matrix, got shape {matrix.shape}")
+    diagonal = np.asarray(matrix.diagonal(), dtype=np.float64)
+    if not np.isfinite(matrix.data).all() or (diagonal < 0).any():
+        raise ValueError("laplacian must be finite, with a diagonal that is not negative")
+    weights = sp.csr_array(sp.diags_array(diagonal) - matrix)
+    weights.setdiag(0.0)
+    weights.eliminate_zeros()
+    return check_adjacency(weights, name="laplacian", signed=True), diagonal
 
 
 def graph_problem(

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import check_positive, check_vector
 from ..errors import (
     ConvergenceWarning,
     DegenerateProblemWarning,
@@ -32,11 +33,13 @@ from ..errors import (
     nearest_name,
     require,
 )
-from ..linalg.operator import check_positive, check_vector
 from ..problem import BinaryQuadratic, GraphProblem, Problem
 from ..solution import BoundStatus, DualVariables, Solution
 
 Callback = Callable[[Mapping[str, Any]], Any]
+
+
+STOPPED = "stopped by the callback"
 
 
 class StopSolver(Exception):
@@ -102,6 +105,7 @@ class Run:
     history: list[Mapping[str, Any]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     shift: float = 0.0
+    stopped: bool = False  # whether the callback has asked to stop
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -114,12 +118,23 @@ class Run:
 
     def report(self, **values: Any) -> None:
         """Record one iteration and call the callback; raise StopSolver if that returns True."""
+        self.report_with(None, values)
+
+    def report_with(
+        self, details: Callable[[], Mapping[str, Any]] | None, values: dict[str, Any]
+    ) -> None:
+        """Report an iteration; `details` returns large values, which only the callback receives."""
         shifted = ("objective", "lower_bound", "value", "bound", "primal", "dual")
         values |= {name: values[name] + self.shift for name in shifted if name in values}
         entry = MappingProxyType(values)
         self.history.append(entry)
-        if self.callback is not None and self.callback(entry) is True:
-            raise StopSolver
+        if self.callback is not None:
+            if details is not None:
+                entry = MappingProxyType({**entry, **details()})
+            answer = self.callback(entry)
+            if isinstance(answer, bool | np.bool_) and answer:
+                self.stopped = True
+                raise StopSolver
 
     def watch(self, values: Mapping[str, Any]) -> bool:
         """Report an iteration and return whether the callback asks to stop."""
@@ -143,8 +158,9 @@ class Solver(ABC):
     x0 : array-like of shape (n_nodes,), optional
         Initial scores (zeros and ones for a QUBO), for methods that can use them.
     callback : callable, optional
-        Called once per iteration with a mapping of reported values. Returning True stops the
-        method, which then returns its best point, marked as not converged.
+        Called once per iteration with a mapping of reported values, and once at the end by methods
+        that do not iterate. Returning True stops the method, which then returns its best point,
+        marked as not converged.
     random_state : int, default=0
         Random seed.
     """
@@ -320,6 +336,11 @@ class Solver(ABC):
     def _run(self, problem: Problem, x0: NDArray[np.float64] | None, run: Run) -> Outcome:
         solver = replace(self, x0=x0) if self.x0 is not None else self
         outcome = solver._solve(problem, run)
+        # Methods without iterations report once, when they are done.
+        if not run.history:
+            run.watch({"iteration": max(outcome.iterations, 1)})
+        if run.stopped and outcome.converged and outcome.bound_kind != "optimum":
+            outcome = replace(outcome, converged=False, message=STOPPED)
         if not outcome.converged:
             warnings.warn(
                 f"{self.name} did not converge: {outcome.message}", ConvergenceWarning, stacklevel=5

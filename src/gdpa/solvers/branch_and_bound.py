@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from ..arrays import FloatArray, NDArray
 from ..errors import UnsupportedProblemError
 from ..gershgorin.bounds import rounding_margin
-from ..graph.memory import check_memory
+from ..memory import check_memory
 from ..problem import Problem
 from ..problem.binary_quadratic import value_step
 from ..threads import one_thread
@@ -146,7 +146,7 @@ class _Tree:
         n = P.shape[0]
         self.signs = np.ones(n)
         self.value = float(P.sum())
-        self.step = value_step(P[P != 0])
+        self.step = value_step(sp.csr_array(P))
         self.exact = self.step > 0
         self.margin = 16.0 * (n + 8) * float(np.finfo(np.float64).eps) * float(np.abs(P).sum())
         # A node stays open only if its bound exceeds the best value by this much.

@@ -10,9 +10,9 @@ Bence, Osher; with volumes Jacobs, Merkurjev, Esedoglu 2018): take one-hot label
 the random walk with the given labels fixed, scale each class so that the class shares lie within
 their intervals, and assign every node to its largest score. The start with the smaller cut wins.
 
-The rounds move borders only: two classes that share two clusters remain so. Therefore pairs of
-classes with a large cut between them are joined and split again from random starts, and splits
-with a smaller cut are kept (:func:`resplit`).
+The rounds only move borders between classes. If two classes share two clusters, they keep sharing
+them. Therefore pairs of classes with a large cut between them are joined and split again from
+random starts, and splits with a smaller cut are kept (:func:`resplit`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ import scipy.sparse as sp
 from numpy.random import default_rng
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import FloatArray
 from ..gershgorin.bounds import relaxation_bound
 from ..graph.adjacency import degrees
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 from ..system import LabeledSystem
-from .base import Outcome, Run, Solver
+from .base import STOPPED, Outcome, Run, Solver
 from .poisson import Poisson, positive_scores, refuse_bias, unit_weights
 
-FloatArray = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Block = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -41,13 +41,19 @@ Interval = tuple[FloatArray, FloatArray]
 
 
 # Stability compares the labellings with these two slacks.
-TIGHT, LOOSE = 1.05, 1.6
+TIGHT = 1.05
+LOOSE = 1.6
 # Random starts of a split, steps of the random walk that smooth them, rounds, and the factor by
 # which the cut must shrink. Seen on MNIST with one label per class, seeds 0 and 7.
-STARTS, SMOOTHING, SPLIT_ROUNDS, SMALLER = 8, 60, 8, 0.98
+STARTS = 8
+SMOOTHING = 60
+SPLIT_ROUNDS = 8
+SMALLER = 0.98
 # After this many rounds a split is given up if all cuts exceed the present one by this factor, and
 # else this many starts go on. Chosen on MNIST with one label per class, seeds 0 to 4.
-TRIAL_ROUNDS, HOPELESS, KEPT = 2, 2.0, 4
+TRIAL_ROUNDS = 2
+HOPELESS = 2.0
+KEPT = 4
 
 
 class Rounds(NamedTuple):
@@ -125,6 +131,7 @@ class ClassSizes(Solver):
         found, scores, rounds, converged, _ = self.rounds(problem, targets, run)
         labels = np.where(found == 1, 1, -1).astype(np.int8)
         bound = relaxation_bound(problem, scores[:, 1] - scores[:, 0])
+        message = f"labels {'settled' if converged else 'still change'} after {rounds} rounds"
         return Outcome(
             scores=scores[:, 1] - scores[:, 0],
             labels=labels,
@@ -132,7 +139,7 @@ class ClassSizes(Solver):
             bound_status="certified" if np.isfinite(bound) else "none",
             iterations=rounds,
             converged=converged,
-            message=f"labels {'settled' if converged else 'still change'} after {rounds} rounds",
+            message=STOPPED if run.stopped else message,
             info={"cut": cut_share(problem.W, found)},
         )
 
@@ -145,7 +152,8 @@ class ClassSizes(Solver):
         stability: bool = False,
     ) -> Rounds:
         """Run the rounds from both starts, and continue from the smaller cut."""
-        known, k = problem.labeled, targets.shape[1]
+        known = problem.labeled
+        k = targets.shape[1]
         shares = targets.sum(axis=0) if self.shares is None else np.asarray(self.shares, float)
         if shares.size != k:
             raise ValueError(f"shares has {shares.size} entries, there are {k} classes")
@@ -174,10 +182,10 @@ class ClassSizes(Solver):
             found = [self._settle(walk, s, known, targets, interval, run, 0) for s in starts]
             cuts = [cut_share(problem.W, one.labels) for one in found]
             best = found[int(np.argmin(cuts))]
-            if not best.settled:
+            if not best.settled and not run.stopped:
                 rounds = best.rounds
                 best = self._settle(walk, best.scores, known, targets, interval, run, rounds)
-        if self.sweeps:
+        if self.sweeps and not run.stopped:
             with run.stage("splits"):
                 labels = resplit(problem, best.labels, interval, self.sweeps, self.steps)
                 start = np.eye(k)[labels] + 1e-12
@@ -207,8 +215,11 @@ class ClassSizes(Solver):
     ) -> Rounds:
         """Repeat assignment and random walk until labels settle or the trial rounds are over."""
         n, k = scores.shape
-        codes, held = targets.argmax(axis=1), targets.astype(np.float32)
-        labels, rounds, settled = np.full(n, -1), first, False
+        codes = targets.argmax(axis=1)
+        held = targets.astype(np.float32)
+        labels = np.full(n, -1)
+        rounds = first
+        settled = False
         last = self.max_iter if first else min(self.trial, self.max_iter)
         for rounds in range(first, last + 1):
             scores = scores * match_shares(scores, *interval)
@@ -216,8 +227,10 @@ class ClassSizes(Solver):
             found[known] = codes
             changed = float((found != labels).mean())
             labels = found
-            run.report(iteration=rounds, changed=changed)
             settled = changed <= self.tol
+            if run.stopped or run.watch({"iteration": rounds, "changed": changed}):
+                settled = False
+                break
             if settled or rounds == last:
                 break
             block = np.zeros((n, k), dtype=np.float32)
@@ -234,11 +247,16 @@ def resplit(
     problem: GraphProblem | ClassProblem, labels: Codes, interval: Interval, sweeps: int, steps: int
 ) -> Codes:
     """Join and split pairs of classes, those with the largest cuts first, while cuts shrink."""
-    W, known, k, tried = unit_weights(problem.W), problem.labeled, interval[0].size, set()
-    rows, labels = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr)), labels.copy()
+    W = unit_weights(problem.W)
+    known = problem.labeled
+    k = interval[0].size
+    tried = set()
+    rows = np.repeat(np.arange(W.shape[0]), np.diff(W.indptr))
+    labels = labels.copy()
     given = labels[known]
     for _ in range(sweeps):
-        pairs, before = labels[rows] * k + labels[W.indices], labels.copy()
+        pairs = labels[rows] * k + labels[W.indices]
+        before = labels.copy()
         weight = np.bincount(pairs, weights=W.data, minlength=k * k).reshape(k, k)
         volume = np.maximum(weight.sum(axis=1), 1e-300)
         ratio = np.triu(weight / np.minimum.outer(volume, volume), 1)
@@ -272,7 +290,8 @@ def bisect(W: sp.csr_array, now: Mask, limits: FloatArray, steps: int) -> Mask |
     d = np.maximum(degrees(W), 1e-300)
     walk = sp.csr_array(sp.diags_array(1.0 / d) @ W).astype(np.float32)
     stationary = (d / d.sum()).astype(np.float32)
-    V, middle = default_rng(0).standard_normal((now.size, STARTS), dtype=np.float32), 0.0
+    V = default_rng(0).standard_normal((now.size, STARTS), dtype=np.float32)
+    middle = 0.0
     V = walk_steps(walk, V, SMOOTHING)
     V -= stationary @ V
     present = cut_weight(W, now[:, None])[0]
@@ -285,7 +304,8 @@ def bisect(W: sp.csr_array, now: Mask, limits: FloatArray, steps: int) -> Mask |
                 return None
             sides = sides[:, np.argsort(cuts, kind="stable")[:KEPT]]
         if t < SPLIT_ROUNDS:
-            V, middle = sides.astype(np.float32), 0.5
+            V = sides.astype(np.float32)
+            middle = 0.5
             V = walk_steps(walk, V, steps)
     cuts = cut_weight(W, sides)
     return np.asarray(sides[:, cuts.argmin()]) if cuts.min() < SMALLER * present else None
@@ -299,7 +319,8 @@ def walk_steps(walk: sp.csr_array, V: Block, n: int) -> Block:
     """
     degree = min(n, int(2.0 * np.sqrt(n)) // 2 * 2 + n % 2)
     c = np.polynomial.chebyshev.poly2cheb([0.0] * n + [1.0])[: degree + 1].astype(V.dtype)
-    before, now = V, walk @ V
+    before = V
+    now = walk @ V
     total = c[0] * V + c[1] * now
     for j in range(2, degree + 1):
         before, now = now, 2.0 * (walk @ now) - before
@@ -326,14 +347,17 @@ def match_shares(
     step = -(-scores.shape[0] // max_rows)
     logs = np.log(np.maximum(scores[::step], 1e-300))
     k = low.size
-    shift, best, least = np.zeros(k), np.zeros(k), np.inf
+    shift = np.zeros(k)
+    best = np.zeros(k)
+    least = np.inf
     for t in range(100):
         share = np.bincount((logs + shift).argmax(axis=1), minlength=k) / logs.shape[0]
         share = np.maximum(share, 1e-6)
         pull = np.log(np.clip(share, low, high) / share)
         miss = float(np.abs(pull).max())
         if miss < least:
-            best, least = shift.copy(), miss
+            best = shift.copy()
+            least = miss
         if miss < 0.01:
             break
         shift += (0.5 if t < 30 else 0.2) * np.clip(pull, -1.0, 1.0)

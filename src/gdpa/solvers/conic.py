@@ -92,7 +92,8 @@ def scs_bytes(n: int) -> float:
 
 def sdr_lmi(P: FloatArray) -> LMI:
     """State ``min 1's, diag(s) - P psd``; its dual variable is the X of the relaxation."""
-    index, ones = np.arange(P.shape[0]), np.ones(P.shape[0])
+    index = np.arange(P.shape[0])
+    ones = np.ones(P.shape[0])
     return LMI(ones, -P, index, index, index, ones, np.empty(0, dtype=np.intp))
 
 
@@ -105,7 +106,8 @@ def _triangle(n: int, *, upper: bool) -> tuple[NDArray[np.intp], NDArray[np.intp
 
 def _cone_data(lmi: LMI, *, upper: bool) -> tuple[sp.csc_array, FloatArray, int]:
     """Return A, b and the number of rows ``x_k >= 0``, which come before the triangle."""
-    n, free = lmi.n, lmi.nonnegative.size
+    n = lmi.n
+    free = lmi.nonnegative.size
     i, j, factor = _triangle(n, upper=upper)
     place = np.empty((n, n), dtype=np.intp)
     place[i, j] = place[j, i] = np.arange(i.size)
@@ -137,8 +139,10 @@ def solve_clarabel(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
     cones = [clarabel.NonnegativeConeT(free)] if free else []
     cones.append(clarabel.PSDTriangleConeT(lmi.n))
     result = clarabel_qp(None, lmi.c, A, b, tol, max_iter, cones)
-    X, status = _matrix(np.asarray(result.z)[free:], lmi.n, upper=True), str(result.status)
-    x, steps = np.asarray(result.x), int(result.iterations)
+    X = _matrix(np.asarray(result.z)[free:], lmi.n, upper=True)
+    status = str(result.status)
+    x = np.asarray(result.x)
+    steps = int(result.iterations)
     return ConicResult(x, X, steps, status == "Solved", f"Clarabel: {status}")
 
 
@@ -185,6 +189,8 @@ def solve_scs(lmi: LMI, *, tol: float, max_iter: int) -> ConicResult:
         verbose=False,
     )
     result = solver.solve()
-    x, X = np.asarray(result["x"]), _matrix(np.asarray(result["y"])[free:], lmi.n, upper=False)
-    status, steps = str(result["info"]["status"]), int(result["info"]["iter"])
+    x = np.asarray(result["x"])
+    X = _matrix(np.asarray(result["y"])[free:], lmi.n, upper=False)
+    status = str(result["info"]["status"])
+    steps = int(result["info"]["iter"])
     return ConicResult(x, X, steps, status == "solved", f"SCS: {status}")

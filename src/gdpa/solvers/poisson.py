@@ -16,12 +16,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import FloatArray, NDArray
+from ..gershgorin.bounds import relaxation_bound
 from ..graph.adjacency import component_labels, degrees
 from ..linalg.spd import SPDResult
 from ..policy import DEFAULT_POLICY, Policy
 from ..problem import ClassProblem, GraphProblem
 from ..system import LabeledSystem
-from .base import OtherMethodsError, Outcome, Run, Solver
+from .base import Callback, OtherMethodsError, Outcome, Run, Solver
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +51,25 @@ class Poisson(Solver):
         refuse_bias(problem, self.name)
         signs = problem.labels[problem.labeled, None].astype(np.float64)
         with run.stage("solve"):
-            result = self.potential(problem, signs)
-        run.report(iteration=result.iterations, residual=result.residual)
+            result = self.potential(problem, signs, callback=run.watch)
+        u = result.x[:, 0]
+        with run.stage("bound"):
+            bound = relaxation_bound(problem, u / max(float(np.abs(u).max()), 1e-300))
         return Outcome.of(
             result,
-            result.x[:, 0],
+            u,
+            lower_bound=bound,
+            bound_status="certified" if np.isfinite(bound) else "none",
             info={"residual": result.residual, "matvecs": result.matvecs},
         )
 
-    def potential(self, problem: GraphProblem | ClassProblem, targets: FloatArray) -> SPDResult:
+    def potential(
+        self,
+        problem: GraphProblem | ClassProblem,
+        targets: FloatArray,
+        *,
+        callback: Callback | None = None,
+    ) -> SPDResult:
         """Return the solution u of Poisson's equation, one column per column of `targets`.
 
         Weights are divided by the power of two nearest to the largest degree, so that u neither
@@ -82,7 +93,7 @@ class Poisson(Solver):
             policy=self.policy,
             n_jobs=self.n_jobs,
         )
-        result = system.solve(tol=self.tol, max_iter=self.max_iter, callback=self.callback)
+        result = system.solve(tol=self.tol, max_iter=self.max_iter, callback=callback)
         u = (result.x - component_means(result.x, component, d)[component]) / weight
         # The solution is unique up to a constant per component, which its labels determine.
         present = np.bincount(at, minlength=means.shape[0]) > 0

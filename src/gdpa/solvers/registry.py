@@ -20,23 +20,24 @@ from .switching import switched_form
 METHODS: dict[str, str | type[Solver]] = {
     "harmonic": "harmonic:Harmonic",
     "gdpa": "gdpa:GDPA",
-    "gdpa-published": "gdpa_published:GDPAPublished",
+    "gdpa-published": "comparators.gdpa_published:GDPAPublished",
     "sdr-interior-point": "sdr_interior_point:SDRInteriorPoint",
-    "sdr-admm": "sdr_admm:SDRADMM",
-    "modified-dual-interior-point": "modified_dual:ModifiedDualInteriorPoint",
-    "modified-dual-admm": "modified_dual:ModifiedDualADMM",
+    "sdr-admm": "comparators.sdr_admm:SDRADMM",
+    "modified-dual-interior-point": "comparators.modified_dual:ModifiedDualInteriorPoint",
+    "modified-dual-admm": "comparators.modified_dual:ModifiedDualADMM",
     "sdr-low-rank": "sdr_low_rank:SDRLowRank",
     "min-cut": "min_cut:MinCut",
     "search": "signed_search:SignedSearch",
     "branch-and-bound": "branch_and_bound:BranchAndBound",
+    "branch-and-cut": "branch_and_cut:BranchAndCut",
     "vote": "vote:Vote",
     "poisson": "poisson:Poisson",
     "class-sizes": "class_sizes:ClassSizes",
-    "sdcut": "sdcut:SDcut",
-    "bcr": "bcr:BCR",
-    "sns": "sns:SNS",
-    "glr-box": "glr_box:GLRBox",
-    "spectral": "spectral:Spectral",
+    "sdcut": "comparators.sdcut:SDcut",
+    "bcr": "comparators.bcr:BCR",
+    "sns": "comparators.sns:SNS",
+    "glr-box": "comparators.glr_box:GLRBox",
+    "spectral": "comparators.spectral:Spectral",
 }
 
 
@@ -100,13 +101,23 @@ def register(name: str, solver: type[Solver]) -> None:
     METHODS[name] = solver
 
 
-def choose_method(problem: Problem) -> str:
-    """Return the method that ``method="auto"`` selects.
+# Couplings per variable, and couplings in all, up to which a proof is tried by odd cycles.
+_CYCLES_DENSITY = 4.0
+_CYCLES_COUPLINGS = 60_000
+
+
+def choose_method(problem: Problem, *, proof: bool = False) -> str:
+    """Return the method that ``method="auto"`` selects; with `proof`, if a proof is to be written.
 
     This is "harmonic" for a graph with labels and non-negative weights. For other problems it is
     "min-cut" if the couplings are non-negative or can be switched to be, because the cut is then
     the exact optimum. Otherwise it is "branch-and-bound" up to 60 variables and "search" beyond.
+    If a proof is to be written, it is "branch-and-cut" for sparse couplings.
     """
+    if proof and isinstance(problem, BinaryQuadratic):
+        edges = problem.n_edges
+        if edges <= min(_CYCLES_DENSITY * problem.n_nodes, _CYCLES_COUPLINGS):
+            return "branch-and-cut"
     if not isinstance(problem, BinaryQuadratic) and not getattr(problem, "signed", False):
         return "harmonic"
     if not problem.signed or switched_form(problem.reduced()) is not None:

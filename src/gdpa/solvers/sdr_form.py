@@ -20,9 +20,9 @@ from scipy.linalg import eigh
 
 from ..arrays import FloatArray, NDArray
 from ..errors import UnsupportedProblemError
-from ..graph.memory import USABLE_SHARE, available_memory
 from ..linalg.operator import EPS
 from ..linalg.psd_proof import proved_psd
+from ..memory import USABLE_SHARE, available_memory
 from ..problem import GraphProblem, Problem
 from .base import Outcome, Run, Solver
 from .conic import ConicResult

@@ -19,9 +19,9 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from ..arrays import FloatArray, NDArray
 from ..errors import UnsupportedProblemError
 from ..gershgorin.bounds import rounding_margin
-from ..graph.memory import check_memory
 from ..linalg.operator import EPS
 from ..linalg.psd_proof import can_prove
+from ..memory import check_memory
 from ..problem import Problem, ReducedForm
 from ..solution import BoundStatus
 from ..threads import effective_jobs, one_thread
@@ -150,6 +150,8 @@ class SignedSearch(Solver):
                 signs = self._search(form, largest, V, run, started + limit)
         except StopSolver:
             message, stopped = "stopped by the callback", True
+        if not stopped and time.monotonic() >= started + limit:
+            message, stopped = f"stopped by the time limit of {limit:g} s", True
         signs = signs * signs[form.apex]
         labels = problem.spread(np.delete(signs, form.apex))
         bound -= rounding_margin(problem)

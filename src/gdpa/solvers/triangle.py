@@ -205,10 +205,10 @@ def _proved(P: FloatArray, y: FloatArray, cuts: Cuts) -> float:
 def _exchange(cuts: Cuts, X: FloatArray, *, limit: int) -> tuple[Cuts, int]:
     """Drop inactive inequalities and add the most violated ones."""
     keep = (cuts.weight > 1e-8) | (cuts.slack(X) < 0)
-    nodes, signs, codes = _violated(X, limit)
+    nodes, signs = violated_triangles(X, limit)
     n = X.shape[0]
     old = _codes(cuts.nodes[keep], cuts.signs[keep], n)
-    fresh = ~np.isin(codes, old)
+    fresh = ~np.isin(_codes(nodes, signs, n), old)
     return (
         Cuts(
             np.concatenate((cuts.nodes[keep], nodes[fresh])),
@@ -224,8 +224,11 @@ def _codes(nodes: NDArray[np.intp], signs: FloatArray, n: int) -> NDArray[np.int
     return np.asarray(((nodes[:, 0] * n + nodes[:, 1]) * n + nodes[:, 2]) * 4 + kind)
 
 
-def _violated(X: FloatArray, limit: int) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
-    """Return at most `limit` triangles with the most negative slack."""
+def violated_triangles(X: FloatArray, limit: int) -> tuple[NDArray[np.intp], FloatArray]:
+    """Return nodes and signs of at most `limit` triangles with the most negative slack.
+
+    Triangles with an entry that is not a number are left out.
+    """
     n = X.shape[0]
     nodes, signs, slacks = [], [], []
     for i in range(n - 2):
@@ -242,4 +245,4 @@ def _violated(X: FloatArray, limit: int) -> tuple[NDArray[np.intp], FloatArray, 
     every, slack = np.concatenate(nodes), np.concatenate(slacks)
     all_signs = np.concatenate(signs)
     top = np.argsort(slack, kind="stable")[:limit]
-    return every[top], all_signs[top], _codes(every[top], all_signs[top], n)
+    return every[top], all_signs[top]
