@@ -58,7 +58,7 @@ def predicted(out: Path) -> Any:
 def fit_parts(n: int, workers: int) -> dict[str, Any]:
     """Fit on parts by a local cluster."""
     from distributed import default_client
-    from gdpa.distributed import fit
+    from gdpa.distributed import FitOptions, Workers, fit
 
     folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
     peaks: list[float] = []
@@ -71,9 +71,14 @@ def fit_parts(n: int, workers: int) -> dict[str, Any]:
         truth, known = write_parts(folder / "in", n)
         start, cpu = time.perf_counter(), _cpu()
         result = fit(
-            f"{folder}/in/*.parquet", "y", work=folder / "work", out=folder / "out",
-            id_column="id", scale="none", n_workers=workers, callback=watch,
-        )  # fmt: skip
+            f"{folder}/in/*.parquet",
+            "y",
+            work=folder / "work",
+            out=folder / "out",
+            options=FitOptions(id_column="id", scale="none"),
+            workers=Workers(n_workers=workers),
+            callback=watch,
+        )
         seconds = time.perf_counter() - start
         wrong = predicted(folder / "out") != truth
         stages: dict[str, list[str]] = {
@@ -133,15 +138,19 @@ def fit_whole(n: int) -> dict[str, Any]:
 
 def overhead(n: int = 6_400, parts: int = 16) -> dict[str, Any]:
     """Seconds per step of a solve whose parts have next to nothing to compute."""
-    from gdpa.distributed import fit
+    from gdpa.distributed import FitOptions, Workers, fit
 
     folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
     try:
         write_parts(folder / "in", n)
         result = fit(
-            f"{folder}/in/*.parquet", "y", work=folder / "work", out=folder / "out",
-            n_parts=parts, n_workers=2, self_loop=0.01,
-        )  # fmt: skip
+            f"{folder}/in/*.parquet",
+            "y",
+            work=folder / "work",
+            out=folder / "out",
+            options=FitOptions(n_parts=parts, self_loop=0.01),
+            workers=Workers(n_workers=2),
+        )
         return {"step_s": result.seconds["final scores"] / result.steps, "parts": result.parts}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -159,11 +168,13 @@ def kills(times: int, n: int = 20_000, seed: int = 0) -> dict[str, Any]:
 
     A run kills one in each of the stages, unless the stage has ended before the moment drawn.
     """
-    from gdpa.distributed import fit
+    from gdpa.distributed import FitOptions, Workers, fit
 
     folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
-    options: dict[str, Any] = {"id_column": "id", "n_parts": 8, "n_workers": 2}
-    options |= {"self_loop": 0.03, "metric": "plain"}
+    options: dict[str, Any] = {
+        "options": FitOptions(id_column="id", n_parts=8, self_loop=0.03, metric="plain"),
+        "workers": Workers(n_workers=2),
+    }
     rng = np.random.default_rng(seed)
     found = {"times": times, "runs": 0, "same": 0, **dict.fromkeys(STAGES, 0)}
     try:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
+
+from gdpa.distributed import FitOptions, Workers
+from gdpa.distributed import fit as fit_parts
+from gdpa.distributed import predict as predict_parts
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -44,3 +50,25 @@ def predictions(out):
 
 def content(out):
     return {f.name: f.read_bytes() for f in sorted(out.glob("*.parquet"))}
+
+
+def split(flat):
+    """Turn flat options into the arguments of :func:`gdpa.distributed.fit`."""
+    flat = dict(flat)
+    found = {}
+    for name, kind in (("options", FitOptions), ("workers", Workers)):
+        names = [f.name for f in fields(kind) if f.name in flat]
+        found[name] = kind(**{each: flat.pop(each) for each in names})
+    return {**found, **flat}
+
+
+def fit(paths, target, **flat):
+    return fit_parts(paths, target, **split(flat))
+
+
+def predict(paths, *, id_column=None, class_probabilities=False, **flat):
+    arguments = split(flat)
+    del arguments["options"]
+    return predict_parts(
+        paths, id_column=id_column, class_probabilities=class_probabilities, **arguments
+    )

@@ -6,10 +6,9 @@ import resource
 
 import numpy as np
 import pytest
-from parquet_parts import clusters, content, pa, pq, predictions, table_columns, write_parts
+from parquet_parts import clusters, content, fit, pa, pq, predictions, table_columns, write_parts
 
-from gdpa.distributed import fit
-from gdpa.distributed.cluster import connect
+from gdpa.distributed.cluster import Workers, connect
 from gdpa.distributed.folder import Folder
 from gdpa.tables import TableError
 
@@ -89,7 +88,7 @@ def test_a_scheduler_that_does_not_answer_is_named():
     address = "tcp://127.0.0.1:1"
     with (
         pytest.raises(ValueError, match=f"no scheduler responds at '{address}'"),
-        connect(address, None, timeout="1s"),
+        connect(Workers(scheduler=address), timeout="1s"),
     ):
         pass
 

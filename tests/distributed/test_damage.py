@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import numpy as np
 import pytest
-from parquet_parts import clusters, content, pa, table_columns, write_parts
+from parquet_parts import clusters, content, fit, pa, predict, table_columns, write_parts
 
-from gdpa.distributed import DamagedFileError, export, fit, predict
+from gdpa.distributed import DamagedFileError, export
 from gdpa.distributed.folder import BLOCK, Folder
+from gdpa.distributed.inputs import open_inputs
 from gdpa.distributed.plan import _load_plan
+from gdpa.tables import TableError
 
 SYNC = {"scheduler": "synchronous"}
 FLIPS = 40
@@ -74,6 +77,7 @@ def test_predictions_with_a_flipped_bit_are_the_same_or_refused(fitted, tmp_path
 STAGES = ("encode rows", "measure recall", "search neighbours", "build graph", "predict")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_fit_continued_with_a_flipped_bit_is_the_same_or_refused(fitted, tmp_path, stage):
     folder, pattern, _, options = fitted
@@ -149,8 +153,35 @@ def test_input_that_was_changed_is_refused(fitted, tmp_path):
     raw[at + 2] ^= 1
     path.write_bytes(bytes(raw))
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    with pytest.raises(ValueError, match="its inputs is"):
+    with pytest.raises(ValueError, match=r"the content of .*\.parquet was") as refused:
         fit(pattern, "y", **options)
+    before, now = re.search(r"parquet was (.*), now it is (.*);", str(refused.value)).groups()
+    assert before != now
+    assert "CRC" in now
+
+
+@pytest.mark.parametrize("compression", ["none", "snappy"])
+def test_a_bit_of_the_input_that_flips_during_a_run_is_noticed(tmp_path, compression):
+    rows = table_columns(*clusters(600, 3, 0.2))
+    write_parts(tmp_path / "in", rows, [600], compression=compression)
+    inputs = open_inputs(str(tmp_path / "in"), piece_rows=200)
+    names = [name for name, _ in inputs.schema]
+    expected = [piece.read(names) for piece in inputs.pieces]
+    (path,) = (tmp_path / "in").glob("*.parquet")
+    rng = np.random.default_rng(0)
+    noticed = 0
+    for _ in range(100):
+        before = flip(path, rng)
+        for piece, table in zip(inputs.pieces, expected, strict=True):
+            try:
+                found = piece.read(names)
+            except (TableError, OSError, ValueError):
+                noticed += 1
+            else:
+                assert found.equals(table)
+        path.write_bytes(before)
+    assert noticed > 50
+    assert [piece.read(["f0"]) for piece in inputs.pieces] == [t.select(["f0"]) for t in expected]
 
 
 def test_arrays_of_any_kind_come_back_and_every_flipped_bit_is_noticed(tmp_path):

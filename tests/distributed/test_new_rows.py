@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from parquet_parts import clusters, content, pa, pq, predictions, table_columns, write_parts
+from parquet_parts import (
+    clusters,
+    content,
+    fit,
+    pa,
+    pq,
+    predict,
+    predictions,
+    table_columns,
+    write_parts,
+)
 
 from gdpa import GraphClassifier
-from gdpa.distributed import export, fit, predict
+from gdpa.distributed import export
 from gdpa.tables import TableEncoder, TableError
 
 SYNC = {"scheduler": "synchronous"}
@@ -29,6 +39,7 @@ def fitted(tmp_path_factory):
     return folder, result, new, table, truth
 
 
+@pytest.mark.slow
 def test_new_rows_get_the_labels_of_one_machine(fitted, tmp_path):
     folder, result, new, table, truth = fitted
     made = predict(
@@ -83,6 +94,7 @@ def test_refusals(fitted, parts, tmp_path):
         export(folder / "work", tmp_path / "m.npz", n_rows=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["plain", "importance"])
 def test_a_subset_is_an_ordinary_classifier(fitted, parts, tmp_path, metric):
     folder, _, new, table, truth = fitted

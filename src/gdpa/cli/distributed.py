@@ -1,4 +1,4 @@
-"""``gdpa distributed``: fit tables that do not fit on one machine, with Dask."""
+"""``gdpa distributed``: tables and graphs that do not fit on one machine, with Dask."""
 
 from __future__ import annotations
 
@@ -16,7 +16,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictOptions(RunOptions):
+class ClusterCommand(RunOptions):
+    """Options of all commands that need workers, named as in :class:`gdpa.distributed.Workers`."""
+
+    scheduler: str | None = option("Address of a Dask scheduler; local processes if unset.")
+    n_workers: int | None = option(
+        "Local processes; one per processor if unset.", "--workers", min=1
+    )
+    memory_limit: str | None = option("Memory per local process, such as 3GB.")
+    dashboard: bool = option("Show the address of the Dask dashboard.", default=False)
+
+    def only(self, kind: type) -> dict[str, Any]:
+        """Return the options that were set and belong to another options class."""
+        names = [f.name for f in fields(kind)]
+        return {name: value for name in names if (value := getattr(self, name, None)) is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictCommand(ClusterCommand):
     """Options of ``gdpa distributed predict``, named as in :func:`gdpa.distributed.predict`."""
 
     paths: list[str] = argument("Parquet files, quoted patterns, folders or URLs.")  # noqa: RUF009
@@ -28,21 +45,11 @@ class PredictOptions(RunOptions):
     class_probabilities: bool = option(
         "Add a column with the probability of each class.", "--all-classes", default=False
     )
-    scheduler: str | None = option("Address of a Dask scheduler; local processes if unset.")
-    n_workers: int | None = option(
-        "Local processes; one per processor if unset.", "--workers", min=1
-    )
-    memory_limit: str | None = option("Memory per local process, such as 3GB.")
-
-    def given(self) -> dict[str, Any]:
-        """Return the options that were set, as arguments of the Python function."""
-        names = {f.name for f in fields(self)} - {f.name for f in fields(RunOptions)}
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(PredictOptions):
-    """Options of ``gdpa distributed fit``, named as in :func:`gdpa.distributed.fit`."""
+class FitCommand(PredictCommand):
+    """Options of ``gdpa distributed fit``, named as in :class:`gdpa.distributed.FitOptions`."""
 
     target: str = option(
         "Column with the labels; empty where unknown.", "--target", "-t", default=MISSING
@@ -57,7 +64,40 @@ class FitOptions(PredictOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportOptions(RunOptions):
+class SpreadCommand(ClusterCommand):
+    """Options of ``gdpa distributed spread``, named as in :class:`gdpa.distributed.SpreadOptions`.
+
+    Options that are not set have the defaults of that class.
+    """
+
+    edges: list[str] = argument("Parquet files, quoted patterns, folders or URLs.")  # noqa: RUF009
+    labels: str = option("Parquet file with the labels of some nodes.", default=MISSING)
+    out: str = option("Folder for the predictions, a row per node.", "--out", "-o", default=MISSING)
+    work: str | None = option("Folder for intermediate files; in the output folder if unset.")
+    source: str | None = option("Column with one end of each edge; default: source.")
+    target: str | None = option("Column with the other end; default: target.")
+    weight: str | None = option("Column with the weights; default: weight, or 1 if there is none.")
+    node: str | None = option("Column of the labels with the node; default: node.")
+    label: str | None = option("Column of the labels with the class; default: label.")
+    unlabeled: str | None = option("Text that marks an unknown label.")
+    method: str | None = option("harmonic, or poisson for a few labels per class.")
+    label_weight: float | None = option("Weight of the labels; by default they are kept.")
+    self_loop: float | None = option("Keeps the influence of labels local; default: 0.")
+    laplacian: str | None = option("combinatorial (default) or normalized.")
+    class_probabilities: bool | None = option(
+        "Add a column with the probability of each class.", "--all-classes"
+    )
+    scores: bool | None = option("Add a column with the score of each class.", "--scores")
+    tol: float | None = option("Relative residual of the solve; default: 1e-10.")
+    n_parts: int | None = option(
+        "Number of parts; from the numbers of edges and workers if unset.", "--parts", min=1
+    )
+    hash_seed: int | None = option("Seed of the hashes of text identifiers.", min=0)
+    keep: bool = option("Keep the intermediate files.", default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportCommand(RunOptions):
     """Options of ``gdpa distributed export``."""
 
     work: str = option("Folder of the finished fit.", default=MISSING)
@@ -71,6 +111,9 @@ def _progress(stages: Stages) -> Callable[[Event], None]:
     seen: list[str] = []
 
     def show(event: Event) -> None:
+        if event.dashboard and event.dashboard not in seen:
+            seen.append(event.dashboard)
+            stages.start("dashboard", event.dashboard)
         stage = event.stage.partition(", batch")[0]
         if stage not in seen:
             seen.append(stage)
@@ -82,7 +125,7 @@ def _progress(stages: Stages) -> Callable[[Event], None]:
     return show
 
 
-def fit(options: FitOptions) -> None:
+def fit(options: FitCommand) -> None:
     """Predict the empty cells of the TARGET column of Parquet files.
 
     Writes one Parquet file per input file: the --id column (or row), prediction, probability. To
@@ -92,9 +135,19 @@ def fit(options: FitOptions) -> None:
     with Output("distributed fit", json=options.json, quiet=options.quiet) as output:
         with Stages(output) as stages:
             stages.start("starting", "cluster")
+            from ..distributed import FitOptions, Workers
             from ..distributed import fit as fit_parts
 
-            result = fit_parts(**options.given(), callback=_progress(stages))
+            settings = options.only(FitOptions)
+            result = fit_parts(
+                options.paths,
+                options.target,
+                work=options.work,
+                out=options.out,
+                options=FitOptions(**{**settings, "drop": tuple(options.drop or ())}),
+                workers=Workers(**options.only(Workers)),
+                callback=_progress(stages),
+            )
         output.result = asdict(result)
         output.converged &= result.converged
         share = ", ".join(f"{c} {n}" for c, n in list(result.predicted.items())[:8])
@@ -107,19 +160,63 @@ def fit(options: FitOptions) -> None:
         )
 
 
-def predict(options: PredictOptions) -> None:
+def predict(options: PredictCommand) -> None:
     """Predict new Parquet files from the --work folder of a finished fit."""
     with Output("distributed predict", json=options.json, quiet=options.quiet) as output:
         with Stages(output) as stages:
             stages.start("starting", "cluster")
+            from ..distributed import Workers
             from ..distributed import predict as predict_parts
 
-            result = predict_parts(**options.given(), callback=_progress(stages))
+            result = predict_parts(
+                options.paths,
+                work=options.work,
+                out=options.out,
+                id_column=options.id_column,
+                class_probabilities=options.class_probabilities,
+                workers=Workers(**options.only(Workers)),
+                callback=_progress(stages),
+            )
         output.result = asdict(result)
         output.note(f"{result.rows} rows; wrote {len(result.files)} files to {options.out}")
 
 
-def export(options: ExportOptions) -> None:
+def spread(options: SpreadCommand) -> None:
+    """Spread a few labels over the nodes of a graph given as weighted EDGES.
+
+    Edges have the columns source, target and, optionally, weight; labels have the columns node and
+    label. Identifiers are text or integers. Repeated edges are added up, in either direction. To
+    resume an interrupted run, repeat the command.
+    """
+    with Output("distributed spread", json=options.json, quiet=options.quiet) as output:
+        with Stages(output) as stages:
+            stages.start("starting", "workers")
+            from ..distributed import SpreadOptions, Workers
+            from ..distributed import spread as spread_labels
+
+            result = spread_labels(
+                options.edges,
+                options.labels,
+                out=options.out,
+                work=options.work,
+                options=SpreadOptions(**options.only(SpreadOptions)),
+                workers=Workers(**options.only(Workers)),
+                keep=options.keep,
+                callback=_progress(stages),
+            )
+        output.result = asdict(result)
+        output.converged &= result.converged
+        share = ", ".join(f"{c} {n}" for c, n in list(result.predicted.items())[:8])
+        output.note(
+            f"{result.nodes} nodes, {result.edges} edges, {result.labeled} labels; predicted: "
+            f"{share}",
+            f"{result.parts} parts, {result.steps} steps, relative residual {result.residual:.1e}",
+            *result.notes,
+            f"wrote {len(result.files)} files to {options.out}",
+        )
+
+
+def export(options: ExportCommand) -> None:
     """Write a subset of a finished fit as a model file for ``gdpa predict``."""
     with Output("distributed export", json=options.json, quiet=options.quiet) as output:
         from ..distributed import export as export_rows
@@ -134,8 +231,8 @@ def export(options: ExportOptions) -> None:
 
 distributed = typer.Typer(
     name="distributed",
-    help="Fit Parquet tables that do not fit on one machine, on Dask workers.",
+    help="Parquet tables and graphs that do not fit on one machine, on Dask workers.",
     no_args_is_help=True,
 )
-for command in (fit, predict, export):
+for command in (spread, fit, predict, export):
     add_command(distributed, command)

@@ -11,23 +11,36 @@ from typing import TYPE_CHECKING
 from ..lazy import load_on_use
 
 if TYPE_CHECKING:
-    from .cluster import Event, TaskError
+    from .cluster import Event, TaskError, Workers
     from .estimator import export
     from .folder import DamagedFileError
+    from .label_spreading import SpreadOptions, SpreadResult, spread
     from .new_rows import PredictResult, predict
-    from .pipeline import FitResult, fit
+    from .pipeline import FitOptions, FitResult, fit
 
 __all__ = [
-    "DamagedFileError", "Event", "FitResult", "PredictResult", "TaskError", "export", "fit",
+    "DamagedFileError",
+    "Event",
+    "FitOptions",
+    "FitResult",
+    "PredictResult",
+    "SpreadOptions",
+    "SpreadResult",
+    "TaskError",
+    "Workers",
+    "export",
+    "fit",
     "predict",
-]  # fmt: skip
+    "spread",
+]
 
 # Loaded on first use, because workers do not need most of what the client imports.
 __getattr__ = load_on_use(
     __name__,
-    cluster="Event TaskError",
+    cluster="Event TaskError Workers",
     estimator="export",
     folder="DamagedFileError",
     new_rows="PredictResult predict",
-    pipeline="FitResult fit",
+    pipeline="FitOptions FitResult fit",
+    label_spreading="SpreadOptions SpreadResult spread",
 )

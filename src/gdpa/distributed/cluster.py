@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..checks import check_positive
 from ..errors import require
+from ..memory import available_memory
 from ..threads import effective_jobs, one_thread
 from .folder import Folder
 from .manifest import Manifest, Output, Record, read_record, record_name
@@ -53,12 +55,15 @@ class Event:
         Finished and all tasks, or steps of a solve.
     seconds : float
         Time since the stage began.
+    dashboard : str, default=""
+        Address of the Dask dashboard, if there is one.
     """
 
     stage: str
     done: int
     total: int
     seconds: float
+    dashboard: str = ""
 
     @property
     def left(self) -> float | None:
@@ -113,6 +118,8 @@ class Runner:
         The open manifest of the work folder.
     report : callable, optional
         Called with an :class:`Event` whenever a task ends.
+    dashboard : bool, default=False
+        Whether events have the address of the Dask dashboard.
     """
 
     def __init__(
@@ -120,11 +127,16 @@ class Runner:
         client: Client | InProcess,
         manifest: Manifest,
         report: Callable[[Event], None] | None = None,
+        *,
+        dashboard: bool = False,
     ) -> None:
         self.client, self.manifest, self.folder = client, manifest, manifest.folder
         self._report = report or (lambda event: None)
         self.seconds: dict[str, float] = {}
         self.current, self._started = "", 0.0
+        self.dashboard = ""
+        if dashboard and not isinstance(client, InProcess):
+            self.dashboard = str(client.dashboard_link)
 
     @property
     def n_workers(self) -> int:
@@ -132,6 +144,15 @@ class Runner:
         if isinstance(self.client, InProcess):
             return 1
         return max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
+
+    @property
+    def worker_memory(self) -> float:
+        """Bytes of memory of each worker: its limit, or an equal share of what is available."""
+        limits = []
+        if not isinstance(self.client, InProcess):
+            workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+            limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+        return float(min(limits, default=available_memory() / self.n_workers))
 
     def stage(
         self,
@@ -212,7 +233,12 @@ class Runner:
 
     def progress(self, done: int, total: int) -> None:
         """Report how much of the current stage is done."""
-        self._report(Event(self.current, done, total, time.perf_counter() - self._started))
+        seconds = time.perf_counter() - self._started
+        try:
+            self._report(Event(self.current, done, total, seconds, self.dashboard))
+        except Exception as error:
+            error.from_callback = True  # type: ignore[attr-defined]
+            raise
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Any:
         """Start a call on a worker; return its future."""
@@ -246,17 +272,44 @@ def named_errors(stage: str) -> Iterator[None]:
         raise TaskError(f"stage {stage!r}: {type(error).__name__}: {error}") from error
 
 
+@dataclass(frozen=True, kw_only=True)
+class Workers:
+    """Where the tasks of a run are executed.
+
+    Parameters
+    ----------
+    scheduler : str or distributed.Client, optional
+        Address of a Dask scheduler, or a connected client. By default local worker processes are
+        started; "synchronous" runs everything in this process.
+    n_workers : int, optional
+        Number of local worker processes; by default one per processor.
+    memory_limit : str or float, optional
+        Memory of each local worker, in Dask's format, such as "3GB".
+    dashboard : bool, default=False
+        Whether the local workers have a Dask dashboard; its address is
+        :attr:`Event.dashboard`. Needs the package bokeh.
+    """
+
+    scheduler: str | Client | None = None
+    n_workers: int | None = None
+    memory_limit: str | float | None = None
+    dashboard: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        if self.n_workers is not None:
+            check_positive(self.n_workers, "n_workers", 1)
+
+
 @contextlib.contextmanager
-def connect(
-    scheduler: str | None,
-    n_workers: int | None,
-    memory_limit: str | float | None = None,
-    *,
-    timeout: str = "30s",
-) -> Iterator[Any]:
+def connect(workers: Workers, *, timeout: str = "30s") -> Iterator[Any]:
     """Connect to a scheduler, or start local workers; "synchronous" runs in this process."""
+    scheduler = workers.scheduler
     if scheduler == "synchronous":
         yield InProcess()
+        return
+    if scheduler is not None and not isinstance(scheduler, str):
+        yield scheduler
         return
     distributed = require("distributed", "distributed")
     import dask
@@ -277,11 +330,11 @@ def connect(
         if scheduler is None:
             try:
                 cluster = distributed.LocalCluster(
-                    n_workers=n_workers or effective_jobs(-1),
+                    n_workers=workers.n_workers or effective_jobs(-1),
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address=None,
-                    memory_limit=memory_limit or 0,
+                    dashboard_address="127.0.0.1:0" if workers.dashboard else None,
+                    memory_limit=workers.memory_limit or 0,
                     silence_logs=logging.CRITICAL,
                 )
                 client = distributed.Client(stack.enter_context(cluster))

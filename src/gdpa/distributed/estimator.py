@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays import FloatArray, NDArray
+from ..checks import check_positive
 from ..estimators.probabilities import fit_sharpness, labeled_prior, to_shares
 from ..estimators.tuning import DEFAULT, LARGE_SELF_LOOPS, left_out_loss
-from ..linalg.operator import check_positive
 from ..policy import DEFAULT_POLICY
 from ..system.left_out import FOLD_TOL
+from .conjugate_gradients import Solve
 from .folder import Folder
 from .manifest import Manifest
 from .parts import points_of
 from .plan import load_plan
-from .solve import Solve, Solver
+from .solve import Solver
 
 if TYPE_CHECKING:
     from ..estimators import GraphClassifier

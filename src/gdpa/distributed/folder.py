@@ -3,6 +3,7 @@
 An array is an ``.npy`` file, followed by a CRC-32 of each block of 16 kB. The last line of a JSON
 file is its CRC-32. Checksums are verified on every read, even of a few rows of an array. Local
 files are written under a temporary name and renamed, so a file with its final name is complete.
+Checksums include the name of the file, so a file in the place of another is noticed as well.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import struct
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import require
+from ..files import LockedError, lock
 
 BLOCK = 2**14  # bytes that share a checksum
 UNFINISHED = ".unfinished-"
@@ -88,12 +90,12 @@ class Folder:
     def write_json(self, name: str, data: object) -> None:
         """Write data as JSON with a checksum."""
         text = json.dumps(data, default=to_plain).encode()
-        self.write(name, text, b"\n%08x\n" % zlib.crc32(text))
+        self.write(name, text, b"\n%08x\n" % zlib.crc32(text, _seed(name)))
 
     def read_json(self, name: str) -> Any:
         """Read data that :meth:`write_json` wrote."""
         text, _, crc = self.read(name).rstrip(b"\n").rpartition(b"\n")
-        if crc != b"%08x" % zlib.crc32(text):
+        if crc != b"%08x" % zlib.crc32(text, _seed(name)):
             raise DamagedFileError(f"{self.url}/{name}")
         return json.loads(text)
 
@@ -106,7 +108,7 @@ class Folder:
         raw: Any = array.reshape(-1).view(np.uint8) if array.size else b""
         data = memoryview(raw)
         first = BLOCK - len(header)
-        sums = [zlib.crc32(data[:first], zlib.crc32(header))]
+        sums = [zlib.crc32(data[:first], zlib.crc32(header, _seed(name)))]
         sums += [zlib.crc32(data[i : i + BLOCK]) for i in range(first, data.nbytes, BLOCK)]
         self.write(name, header, data, np.array(sums, dtype="<u4").tobytes())
 
@@ -123,7 +125,7 @@ class Folder:
             end = offset + shape[0] * row
             stop = shape[0] if stop is None else min(stop, shape[0])
             low, high = offset + start * row, offset + max(start, stop) * row
-            blocks = _checked(file, head, end, low // BLOCK, -(-high // BLOCK))
+            blocks = _checked(file, head, _seed(name), end, low // BLOCK, -(-high // BLOCK))
             if blocks is None:
                 raise DamagedFileError(f"{self.url}/{name}")
         values = np.frombuffer(blocks, np.uint8)[low % BLOCK :][: high - low]
@@ -187,7 +189,14 @@ def _parse_header(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     return shape, dtype, file.tell()
 
 
-def _checked(file: IO[bytes], head: bytes, end: int, low: int, high: int) -> bytes | None:
+def _seed(name: str) -> int:
+    """Return the initial value of the checksum of a file."""
+    return zlib.crc32(name.encode())
+
+
+def _checked(
+    file: IO[bytes], head: bytes, seed: int, end: int, low: int, high: int
+) -> bytes | None:
     """Return blocks `low` to `high` of the first `end` bytes; None if a checksum is wrong."""
 
     def sums(first: int, last: int) -> list[int]:
@@ -195,15 +204,30 @@ def _checked(file: IO[bytes], head: bytes, end: int, low: int, high: int) -> byt
         raw = file.read(4 * (last - first))
         return list(struct.unpack(f"<{len(raw) // 4}I", raw[: len(raw) // 4 * 4]))
 
-    if sums(0, 1) != [zlib.crc32(head[:end])]:
+    if sums(0, 1) != [zlib.crc32(head[:end], seed)]:
         return None
     if high <= 1:
         return head[:end]
     file.seek(low * BLOCK)
     content = file.read(min(high * BLOCK, end) - low * BLOCK)
     view = memoryview(content)
-    found = [zlib.crc32(view[i : i + BLOCK]) for i in range(0, len(content), BLOCK)]
+    seeds = [seed if low + i == 0 else 0 for i in range(-(-len(content) // BLOCK))]
+    found = [zlib.crc32(view[i * BLOCK :][:BLOCK], start) for i, start in enumerate(seeds)]
     return content if found == sums(low, high) else None
+
+
+@contextmanager
+def locked(folder: Folder) -> Iterator[None]:
+    """Lock a local work folder for this process."""
+    if not folder.is_local:
+        yield
+        return
+    os.makedirs(folder.url, exist_ok=True)
+    try:
+        with lock(folder.url + ".lock", wait=False):
+            yield
+    except LockedError as error:
+        raise ValueError(f"another run is using {folder.url} ({error})") from error
 
 
 def to_plain(value: object) -> object:

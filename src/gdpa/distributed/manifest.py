@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .folder import DamagedFileError, Folder, to_plain
 
-NAME, VERSION = "manifest.json", 3
+NAME, VERSION = "manifest.json", 4
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Manifest:
         self.folder = folder
         self.data: dict[str, Any] = {}
 
-    def open(self, parameters: Mapping[str, object]) -> None:
-        """Begin a run, or continue one with the same parameters."""
+    def open(self, parameters: Mapping[str, object]) -> bool:
+        """Begin a run, or continue one with the same parameters; return whether it continues."""
         wanted = json.loads(json.dumps(parameters, default=to_plain))
         if not self.load():
             if self.folder.names():
@@ -80,15 +80,17 @@ class Manifest:
                 )
             self.data = {"version": VERSION, "parameters": wanted, "stages": {}, "removed": []}
             self._save()
-            return
+            return False
         stored = self.parameters
         for name in [*wanted, *stored]:
             if wanted.get(name) != stored.get(name):
+                where, before, now = first_difference(stored.get(name), wanted.get(name), name)
                 raise ValueError(
-                    f"work folder {self.folder.url} belongs to another run: its {name} is "
-                    f"{_short(stored.get(name))}, now it is {_short(wanted.get(name))}; to "
-                    "continue, use the same options and input; else use another folder"
+                    f"work folder {self.folder.url} belongs to another run: {where} was "
+                    f"{_short(before)}, now it is {_short(now)}; to continue, use the same options "
+                    "and input; else use another folder"
                 )
+        return True
 
     def load(self) -> bool:
         """Read the manifest; return False if there is none."""
@@ -152,6 +154,20 @@ class Manifest:
         self.folder.write_json(NAME, self.data)
 
 
-def _short(value: object) -> str:
+def first_difference(before: object, now: object, where: str) -> tuple[str, object, object]:
+    """Return the place of the first difference between two values, and what they have there."""
+    if isinstance(before, list) and isinstance(now, list):
+        for i, (one, other) in enumerate(zip(before, now, strict=False)):
+            if one != other:
+                if i == 1 and isinstance(before[0], str):  # a file and its fingerprint
+                    return f"the content of {before[0]}", one, other
+                return first_difference(one, other, f"{where}, item {i + 1}")
+        return f"the number of items in {where}", len(before), len(now)
+    return where, before, now
+
+
+def _short(value: object, length: int = 300) -> str:
+    """Return a value as text, without its middle if it is long."""
     text = json.dumps(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]} ... {text[-half:]}"

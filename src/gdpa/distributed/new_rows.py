@@ -19,14 +19,15 @@ from ..estimators.probabilities import to_shares
 from ..graph.neighbor_graph import SCALE_NEIGHBOR, kernel_weights, local_scales
 from ..system import attached_scores
 from ..tables import TableError
-from .cluster import Event, Runner, connect
+from .cluster import Event, Runner, Workers
 from .estimator import finished_model
 from .folder import Folder
-from .inputs import open_inputs
-from .manifest import Manifest, Output
+from .inputs import Inputs, open_inputs
+from .manifest import Output
 from .neighbors import nearest_points
 from .parts import encode, points_of, sorted_rows
-from .predictions import check_out, write_answers, write_predictions
+from .predictions import WORK, write_answers, write_predictions
+from .run import misfits_as_value_error, open_run
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,7 @@ def predict(
     out: str | os.PathLike[str],
     id_column: str | None = None,
     class_probabilities: bool = False,
-    scheduler: str | None = None,
-    n_workers: int | None = None,
-    memory_limit: str | float | None = None,
+    workers: Workers | None = None,
     callback: Callable[[Event], None] | None = None,
 ) -> PredictResult:
     """Predict new Parquet files with the work folder of a finished fit.
@@ -78,7 +77,7 @@ def predict(
         Column with row identifiers; by default rows are numbered across all files.
     class_probabilities : bool, default=False
         Whether to write the probability of every class.
-    scheduler, n_workers, memory_limit, callback
+    workers, callback
         As in :func:`gdpa.distributed.fit`.
 
     Returns
@@ -91,50 +90,79 @@ def predict(
     ValueError
         If the work folder has no finished fit, or one of its files is damaged.
     """
-    folder, target = Folder(os.fspath(work)), Folder(os.fspath(out))
-    fitted, model = finished_model(folder)
-    inputs = open_inputs(paths)
-    types = dict(fitted.parameters["schema"])
-    for name in model["features"]:
-        here = inputs.column_type(name)
-        if here != types[name]:
-            raise TableError(
-                f"column {name!r} is {here} in {inputs.paths[0]}, but was {types[name]} in the fit"
-            )
-    if id_column is not None:
-        inputs.column_type(id_column)
-    check_out(target, fitted.data["run"])
-    manifest = Manifest(Folder(f"{target.url}/_work"))
-    manifest.open(
-        {
-            "inputs": list(zip(inputs.paths, inputs.fingerprints, strict=True)),
+    folder = Folder(os.fspath(work))
+    with misfits_as_value_error(folder, resumed=True):
+        fitted, model = finished_model(folder)
+        inputs = open_inputs(paths)
+        types = dict(fitted.parameters["schema"])
+        for name in model["features"]:
+            here = inputs.column_type(name)
+            if here != types[name]:
+                raise TableError(
+                    f"column {name!r} is {here} in {inputs.paths[0]}, but was {types[name]} in "
+                    "the fit"
+                )
+        if id_column is not None:
+            inputs.column_type(id_column)
+        parameters = {
+            "inputs": inputs.identities,
             "run": fitted.data["run"],
             "id_column": id_column,
             "class_probabilities": bool(class_probabilities),
         }
-    )
-    manifest.folder.remove_unfinished()
-    with connect(scheduler, n_workers, memory_limit) as client:
-        runner = Runner(client, manifest, callback)
-        pieces = [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)]
-        encoded = runner.stage(
-            "encode rows", encode, pieces, features=model["features"], plan_url=folder.url
-        )
-        answers = runner.stage(
-            "predict", _predict_rows,
-            [{"part": part} for part in range(len(model["starts"]) - 1)],
-            ends=[result["ends"] for result in encoded], url=folder.url, model=model,
-            files=np.cumsum([0, *inputs.rows]).tolist(), classes=bool(class_probabilities),
-        )  # fmt: skip
-        files = write_predictions(
-            runner, inputs, [result["ends"] for result in answers], os.fspath(out),
-            id_column=id_column, target_type=model["target_type"],
-            classes=bool(class_probabilities), plan_url=folder.url,
-        )  # fmt: skip
-    manifest.folder.remove_all()
-    counts = np.sum([result["predicted"] for result in answers], axis=0).tolist()
-    predicted = dict(zip(model["classes"], counts, strict=True))
+        with open_run(
+            f"{os.fspath(out)}/{WORK}",
+            out,
+            parameters,
+            need_bytes=0.0,
+            workers=workers,
+            callback=callback,
+            run=fitted.data["run"],
+        ) as runner:
+            files, predicted = _run(runner, inputs, folder, model, parameters, os.fspath(out))
+            runner.folder.remove_all()
     return PredictResult(inputs.n_rows, predicted, dict(runner.seconds), tuple(files))
+
+
+def _run(
+    runner: Runner,
+    inputs: Inputs,
+    folder: Folder,
+    model: dict[str, Any],
+    parameters: dict[str, Any],
+    out: str,
+) -> tuple[list[str], dict[str, int]]:
+    """Run the stages; return the written files and the number of rows of each class."""
+    classes = parameters["class_probabilities"]
+    encoded = runner.stage(
+        "encode rows",
+        encode,
+        [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)],
+        features=model["features"],
+        plan_url=folder.url,
+    )
+    answers = runner.stage(
+        "predict",
+        _predict_rows,
+        [{"part": part} for part in range(len(model["starts"]) - 1)],
+        ends=[result["ends"] for result in encoded],
+        url=folder.url,
+        model=model,
+        files=np.cumsum([0, *inputs.rows]).tolist(),
+        classes=classes,
+    )
+    files = write_predictions(
+        runner,
+        inputs,
+        [result["ends"] for result in answers],
+        out,
+        id_column=parameters["id_column"],
+        target_type=model["target_type"],
+        classes=classes,
+        plan_url=folder.url,
+    )
+    counts = np.sum([result["predicted"] for result in answers], axis=0).tolist()
+    return files, dict(zip(model["classes"], counts, strict=True))
 
 
 def _predict_rows(

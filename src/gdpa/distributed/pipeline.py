@@ -8,36 +8,33 @@ again skips finished stages; see :mod:`gdpa.distributed.manifest`.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from numbers import Real
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from ..checks import check_positive
 from ..errors import check_choice
 from ..estimators.probabilities import labeled_prior
-from ..files import LockedError, lock
-from ..linalg.operator import check_positive
 from ..tables import TableError
 from ..tables.encoder import SCALES
-from .cluster import Event, Runner, connect
+from .cluster import Event, Runner, Workers
 from .estimator import Tuning, batches, choose_self_loop
-from .folder import Folder
 from .inputs import Inputs, open_inputs
-from .manifest import Manifest
+from .neighbor_rows import build_rows
 from .neighbors import choose_probes, exact_neighbors, max_duplicates, search_part
 from .parts import encode, gather
 from .plan import METRICS, check_ids, make_plan, take_sample
-from .predictions import check_out, predict_part, write_predictions
-from .rows import build_rows
-from .solve import MIN_SELF_LOOP, Solver
+from .predictions import predict_part, write_predictions
+from .run import open_run
+from .solve import Solver
 
 # One machine fits the whole ensemble in minutes up to this many rows.
 ONE_MACHINE_ROWS = 1_000_000
+# Scores with a smaller self-loop reach so far that the table is better fitted on one machine.
+MIN_SELF_LOOP = 0.01
 # Relative residual of the solve, and the sum of scores that its error may exceed.
 TOL, THRESHOLD = 1e-6, 1e-4
 
@@ -104,49 +101,15 @@ class FitResult:
     files: tuple[str, ...]
 
 
-def fit(
-    paths: str | Sequence[str],
-    target: str,
-    *,
-    work: str | os.PathLike[str],
-    out: str | os.PathLike[str],
-    id_column: str | None = None,
-    drop: Sequence[str] = (),
-    unlabeled: str | None = None,
-    scale: str = "robust",
-    metric: str = "importance",
-    n_neighbors: int = 10,
-    recall: float | None = None,
-    self_loop: float | None = None,
-    class_probabilities: bool = False,
-    n_parts: int | None = None,
-    random_state: int = 0,
-    scheduler: str | None = None,
-    n_workers: int | None = None,
-    memory_limit: str | float | None = None,
-    keep: bool = False,
-    callback: Callable[[Event], None] | None = None,
-) -> FitResult:
-    """Predict the missing labels in a column of Parquet files, on a Dask cluster.
-
-    The model is a single neighbour graph. :class:`gdpa.CommitteeClassifier` is usually more
-    accurate on data that fit on one machine.
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Options of :func:`fit`.
 
     Parameters
     ----------
-    paths : str or sequence of str
-        Parquet files, patterns or folders; paths, or URLs supported by fsspec. All files need the
-        same columns.
-    target : str
-        Column with the labels; empty where unknown.
-    work : path-like or URL
-        Folder for intermediate files that all workers can access. A second run continues where the
-        first was stopped.
-    out : path-like or URL
-        Folder for the predictions, one Parquet file per input file, with its rows in order.
     id_column : str, optional
         Column with unique row identifiers; by default rows are numbered across all files.
-    drop : sequence of str
+    drop : tuple of str
         Columns to ignore.
     unlabeled : str, optional
         Value that marks an unknown label, in addition to an empty cell.
@@ -167,13 +130,73 @@ def fit(
         long as a part has at least 50,000 rows; at most 512. Does not change if a run is continued.
     random_state : int, default=0
         Random seed.
-    scheduler : str, optional
-        Address of a Dask scheduler. By default a local cluster is started; "synchronous" runs
-        everything in this process.
-    n_workers : int, optional
-        Number of processes of the local cluster; by default one per processor.
-    memory_limit : str or float, optional
-        Memory of each local worker, in Dask's format.
+    """
+
+    id_column: str | None = None
+    drop: tuple[str, ...] = ()
+    unlabeled: str | None = None
+    scale: str = "robust"
+    metric: str = "importance"
+    n_neighbors: int = 10
+    recall: float | None = None
+    self_loop: float | None = None
+    class_probabilities: bool = False
+    n_parts: int | None = None
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        check_choice("scale", self.scale, SCALES)
+        check_choice("metric", self.metric, METRICS)
+        check_positive(self.n_neighbors, "n_neighbors", 1)
+        check_positive(self.random_state, "random_state", 0)
+        if self.n_parts is not None:
+            check_positive(self.n_parts, "n_parts", 1)
+        recall, self_loop = self.recall, self.self_loop
+        if recall is not None and not (isinstance(recall, int | float) and 0 < recall <= 1):
+            raise ValueError(f"recall={recall!r} must be in (0, 1]")
+        if self_loop is not None and not (
+            isinstance(self_loop, int | float) and MIN_SELF_LOOP <= self_loop < np.inf
+        ):
+            raise ValueError(
+                f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller "
+                "values need too many steps: omit it to choose it automatically, or fit on one "
+                "machine"
+            )
+
+
+def fit(
+    paths: str | Sequence[str],
+    target: str,
+    *,
+    work: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    options: FitOptions | None = None,
+    workers: Workers | None = None,
+    keep: bool = False,
+    callback: Callable[[Event], None] | None = None,
+) -> FitResult:
+    """Predict the missing labels in a column of Parquet files, on a Dask cluster.
+
+    The model is a single neighbour graph. :class:`gdpa.CommitteeClassifier` is usually more
+    accurate on data that fit on one machine.
+
+    Parameters
+    ----------
+    paths : str or sequence of str
+        Parquet files, patterns or folders; paths, or URLs supported by fsspec. All files need the
+        same columns.
+    target : str
+        Column with the labels; empty where unknown.
+    work : path-like or URL
+        Folder for intermediate files that all workers can access. A second run continues where the
+        first was stopped.
+    out : path-like or URL
+        Folder for the predictions, one Parquet file per input file, with its rows in order.
+    options : FitOptions, optional
+        How to read the table and what to fit.
+    workers : Workers, optional
+        Where to compute it.
     keep : bool, default=False
         Whether to keep the graph and other files that predictions do not need.
     callback : callable, optional
@@ -191,25 +214,10 @@ def fit(
         If an option is invalid, columns of the input differ, the work folder belongs to another
         run, or one of its files is damaged.
     """
-    options = {
-        "target": target,
-        "id_column": id_column,
-        "drop": sorted(drop),
-        "unlabeled": unlabeled,
-        "class_probabilities": bool(class_probabilities),
-        "out": str(out),
-        "scale": scale,
-        "metric": metric,
-        "n_neighbors": n_neighbors,
-        "recall": recall,
-        "self_loop": self_loop,
-        "n_parts": n_parts,
-        "random_state": random_state,
-    }
-    _check_options(**options, n_workers=n_workers)
+    options = options or FitOptions()
     inputs = open_inputs(paths)
     inputs.column_type(target, "target column")
-    special = [target, *([id_column] if id_column else []), *drop]
+    special = [target, *([options.id_column] if options.id_column else []), *options.drop]
     for name in special[1:]:
         inputs.column_type(name)
     features = [name for name, _ in inputs.schema if name not in special]
@@ -217,19 +225,19 @@ def fit(
         raise TableError(f"{inputs.paths[0]} has no column besides {', '.join(special)}")
     if inputs.n_rows < 3:
         raise TableError(f"{inputs.paths[0]} has {inputs.n_rows} rows; at least 3 are needed")
-    folder = Folder(os.fspath(work))
-    with _locked(folder):
-        manifest = Manifest(folder)
-        files = list(zip(inputs.paths, inputs.fingerprints, strict=True))
-        manifest.open({"inputs": files, "schema": inputs.schema, **options})
-        folder.remove_unfinished()
-        manifest.check()
-        if "run" not in manifest.data:
-            _check_space(folder, inputs.n_rows, len(features), n_neighbors)
-            manifest.note("run", uuid.uuid4().hex)
-        check_out(Folder(os.fspath(out)), manifest.data["run"])
-        with connect(scheduler, n_workers, memory_limit) as client:
-            return _run(Runner(client, manifest, callback), inputs, features, keep)
+    parameters = {
+        "inputs": inputs.identities,
+        "schema": inputs.schema,
+        "target": target,
+        "out": str(out),
+        **asdict(options),
+        "drop": sorted(options.drop),
+    }
+    need = disk_bytes(inputs.n_rows, len(features), options.n_neighbors)
+    with open_run(
+        work, out, parameters, need_bytes=need, workers=workers, callback=callback
+    ) as runner:
+        return _run(runner, inputs, features, keep)
 
 
 def default_parts(
@@ -261,7 +269,9 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     rows = runner.stage("build graph", build_rows, parts, starts=starts, ends=ends)
     codes, folds = folder.load("plan/plan", "codes", "folds")
     classes = list(plan["classes"])
-    solver = Solver(runner, starts, [result["halo"] for result in rows])
+    halo = [result["halo"] for result in rows]
+    nodes = [result["nodes"] for result in rows]
+    solver = Solver(runner, halo, nodes, memory=runner.worker_memory)
     tuning = choose_self_loop(solver, codes, folds, len(classes), asked["self_loop"])
     columns = [(code, -1) for code in range(len(classes))]
     solves = batches("final scores", tuning.self_loop, columns)
@@ -307,8 +317,8 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
         cut=sum(r["cut"] for r in rows) / max(sum(r["nonzeros"] for r in rows), 1),
         self_loop=tuning.self_loop,
         tuning=tuning.source,
-        steps=max(result["steps"] for result in solved),
-        converged=all(result["converged"] for result in solved),
+        steps=max(result.steps for result in solved),
+        converged=all(result.converged for result in solved),
         unreached=sum(result["unreached"] for result in answers),
         seconds=dict(runner.seconds),
         notes=(*plan["notes"], *_notes(n, np.diff(starts).max(), len(parts), tuning)),
@@ -378,46 +388,6 @@ def _notes(n_rows: int, largest: int, n_parts: int, tuning: Tuning) -> Iterator[
         )
 
 
-def _check_options(**options: Any) -> None:
-    """Raise an error for an invalid option, before anything is read or written."""
-    for name, known in (("scale", SCALES), ("metric", METRICS)):
-        check_choice(name, options[name], known)
-    for name, least in (("n_neighbors", 1), ("n_parts", 1), ("n_workers", 1), ("random_state", 0)):
-        value = options[name]
-        if value is not None or name not in ("n_parts", "n_workers"):  # chosen later
-            check_positive(value, name, least)
-    recall, self_loop = options["recall"], options["self_loop"]
-    if recall is not None and not (isinstance(recall, Real) and 0 < float(recall) <= 1):
-        raise ValueError(f"recall={recall!r} must be in (0, 1]")
-    if self_loop is not None and not (
-        isinstance(self_loop, Real) and MIN_SELF_LOOP <= float(self_loop) < np.inf
-    ):
-        raise ValueError(
-            f"self_loop={self_loop!r} must be a number, at least {MIN_SELF_LOOP}; smaller values "
-            "need too many steps: omit it to choose it automatically, or fit on one machine"
-        )
-
-
-def _check_space(folder: Folder, n_rows: int, n_columns: int, n_neighbors: int) -> None:
-    """Raise an error if the work folder would not fit on the disk."""
-    need = n_rows * (20.0 * n_columns + 45.0 * n_neighbors + 200.0)
-    free = folder.free_bytes()
-    if free is not None and need > free:
-        raise OSError(
-            f"work folder {folder.url} needs about {need / 1e9:.3g} GB, but only "
-            f"{free / 1e9:.3g} GB are free; choose another disk"
-        )
-
-
-@contextlib.contextmanager
-def _locked(folder: Folder) -> Iterator[None]:
-    """Lock a local work folder for this process."""
-    if not folder.is_local:
-        yield
-        return
-    os.makedirs(folder.url, exist_ok=True)
-    try:
-        with lock(folder.url + ".lock", wait=False):
-            yield
-    except LockedError as error:
-        raise ValueError(f"another run is using {folder.url} ({error})") from error
+def disk_bytes(n_rows: int, n_columns: int, n_neighbors: int) -> float:
+    """Return the estimated size of the work folder at its largest."""
+    return n_rows * (20.0 * n_columns + 45.0 * n_neighbors + 200.0)

@@ -41,7 +41,9 @@ def sample_share(n_rows: int, least: int = 20_000, most: int = 4_000_000) -> flo
     return min(1.0, min(wanted, most) / n_rows)
 
 
-def _labels(column: pa.ChunkedArray, unlabeled: str | None) -> tuple[NDArray[np.intp], list[str]]:
+def text_labels(
+    column: pa.ChunkedArray, unlabeled: str | None
+) -> tuple[NDArray[np.intp], list[str]]:
     """Return the labelled rows of an Arrow column, and their labels as text."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -79,7 +81,7 @@ def take_sample(
     _check_finite(table.select(features), piece)
     rng = np.random.default_rng([seed, number])
     count = min(piece.rows, int(np.ceil(sample_share(n_rows) * piece.rows)))
-    labeled, texts = _labels(table.column(target), options["unlabeled"])
+    labeled, texts = text_labels(table.column(target), options["unlabeled"])
     names = sorted(set(texts))
     if len(names) > MAX_CLASSES:
         raise TableError(

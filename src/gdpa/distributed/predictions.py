@@ -21,6 +21,9 @@ from .manifest import Output
 from .plan import load_plan
 from .solve import score_file
 
+# Folder within the output for intermediate files, if no other is given.
+WORK = "_work"
+
 
 def predict_part(
     output: Output,
@@ -87,12 +90,8 @@ def write_predictions(
     The other arguments are those of `_write_file`.
     """
     stage, folder = "write predictions", Folder(out)
-    done = runner.manifest.stage(stage) or ()
     names = inputs.output_names()
-    present = folder.names() if done else ()
-    if any(
-        r["file"] not in present or zlib.crc32(folder.read(r["file"])) != r["crc"] for r in done
-    ):
+    if not files_unchanged(folder, runner.manifest.stage(stage) or ()):
         runner.manifest.reopen(stage)
     firsts = np.cumsum([0, *inputs.rows]).tolist()
     by_file = [[piece for piece in inputs.pieces if piece.path == path] for path in inputs.paths]
@@ -138,9 +137,7 @@ def _write_file(
             )
             for values, answer in zip(columns.values(), answers, strict=True):
                 values[rows - first] = answer
-    values = pa.array(labels, type=pa.string())
-    if target_type.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
-        values = values.cast(pa.type_for_alias(target_type))
+    values = class_values(labels, target_type)
     key, ids = "row", pa.array(np.arange(first, first + total))
     if id_column is not None:
         tables = [piece.read([id_column]) for piece in pieces]
@@ -153,15 +150,34 @@ def _write_file(
     for c, label in enumerate(labels if classes else ()):
         table[f"probability_{label}"] = pa.array(columns["all"][:, c])
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(table), sink)
+    pq.write_table(pa.table(table), sink, write_page_checksum=True)
     content = memoryview(sink.getvalue())
     Folder(out).write(name, content)
     return {"file": name, "crc": zlib.crc32(content)}
 
 
+def files_unchanged(folder: Folder, written: Sequence[dict[str, Any]]) -> bool:
+    """Return whether files still have the checksums with which they were written."""
+    present = folder.names() if written else ()
+    return all(
+        record["file"] in present and zlib.crc32(folder.read(record["file"])) == record["crc"]
+        for record in written
+    )
+
+
+def class_values(classes: Sequence[str], target_type: str) -> Any:
+    """Return the classes as an Arrow array of the type of the given labels."""
+    import pyarrow as pa
+
+    values = pa.array(classes, type=pa.string())
+    if target_type.startswith(("int", "uint", "float", "double", "halffloat", "bool")):
+        values = values.cast(pa.type_for_alias(target_type))
+    return values
+
+
 def check_out(folder: Folder, run: str) -> None:
     """Raise an error if the output folder has files of something else than this run."""
-    names = folder.names()
+    names = [name for name in folder.names() if not name.startswith((f"{WORK}/", f"{WORK}."))]
     if not names:
         folder.write("_gdpa.json", f'{{"run": "{run}"}}\n'.encode())
     elif "_gdpa.json" not in names or run not in folder.read("_gdpa.json").decode():
