@@ -9,6 +9,7 @@ import pytest
 from benchmarks.annotators import ACKNOWLEDGED, NO_REPLY, Sent, compare, paragraph, run
 
 
+@pytest.mark.slow
 def test_no_acknowledged_answer_is_lost_and_none_invented():
     if os.name != "posix":
         pytest.skip("the server is killed with a POSIX signal")

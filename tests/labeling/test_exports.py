@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import zipfile
@@ -87,9 +88,96 @@ def test_pictures_go_to_a_folder_per_class(tmp_path):
         controller.answer("label", "", row, ["dark", "../light"][row % 2])
     controller.session.refresh()
     names = zipfile.ZipFile(io.BytesIO(exporter.make("folders")[0])).namelist()
-    assert len(names) == 30
-    assert {name.split("/")[0] for name in names} == {"dark", "___light"}
+    assert names[-1] == "manifest.csv"
+    assert len(names) == 31
+    folders = {tuple(name.split("/")[:2]) for name in names[:-1]}
+    assert folders == {
+        (kind, name) for kind in ("labelled", "predicted") for name in ("dark", ".._light")
+    }
     assert "folders" in exporter.kinds
+
+
+CLASSES = [
+    "C+",
+    "C#",
+    "c#",
+    "C:",
+    "C?",
+    "..",
+    "nul",
+    "a/b",
+    "a\\b",
+    "x.",
+    "caf\u00e9",
+    "cafe\u0301",
+]
+
+
+def test_pictures_keep_their_names_and_classes_their_folders(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    names = []
+    for i in range(2 * len(CLASSES) + 6):
+        name = f"{'ab'[i % 2]}/img_{i // 2:04d}.png"  # the same names in two folders
+        (tmp_path / "p" / name).parent.mkdir(parents=True, exist_ok=True)
+        image.new("RGB", (8, 8), (9 * i, 50, 20 * (i % 7))).save(tmp_path / "p" / name)
+        names.append(name)
+    (tmp_path / "p" / "lost.png").write_bytes(b"no picture")
+    lines = [f"{name}," for name in [*names, "lost.png"]]
+    lines[0] += "C+"
+    (tmp_path / "p" / "t.csv").write_text("file,kind\n" + "\n".join(lines) + "\n")
+    source = TableSource(str(tmp_path / "p" / "t.csv"), "kind", image="file")
+    controller, exporter, _ = open_table(source, log=None)
+    truth = {row: CLASSES[row % len(CLASSES)] for row in range(2 * len(CLASSES))}
+    for row, value in truth.items():
+        if row > 0:
+            controller.answer("label", "ann" if row % 2 else "", row, value)
+    controller.session.refresh()
+    archive = zipfile.ZipFile(io.BytesIO(exporter.make("folders")[0]))
+    manifest = list(csv.DictReader(io.StringIO(archive.read("manifest.csv").decode(), newline="")))
+    assert [line["name"] for line in manifest] == [*names, "lost.png"]
+    assert [line["label"] for line in manifest[: len(truth)]] == list(truth.values())
+    assert [line["given_by"] for line in manifest[:3]] == ["file", "ann", "annotator"]
+    paths = [line["file"] for line in manifest[:-1]]
+    assert len({path.casefold() for path in paths}) == len(paths)
+    assert manifest[-1]["file"] == ""
+    folder_of = {}
+    for line, name in zip(manifest[:-1], names, strict=True):
+        kind, folder, *rest = line["file"].split("/")
+        assert rest in ([name.split("/")[1]], name.split("/"))
+        assert archive.read(line["file"]) == (tmp_path / "p" / name).read_bytes()
+        assert kind == ("predicted" if line["given_by"] == "model" else "labelled")
+        assert bool(line["probability"]) == (kind == "predicted")
+        assert folder_of.setdefault(line["label"], folder) == folder
+    assert len(set(map(str.casefold, folder_of.values()))) == len(folder_of)
+    assert folder_of["C+"] == "C+"
+    assert folder_of["C#"] == "C#"
+    assert not {"", ".", "..", "nul"} & set(folder_of.values())
+
+
+def test_cells_of_the_input_come_out_as_they_went_in(tmp_path):
+    cells = ["-0,13", "-12%", "+3%", "- item", "@user", " NA ", "007", "1.50", "=1+1", "None"]
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["a", "v", "y"])
+        for i in range(40):
+            known = ["C+", "@x"][i % 2] if i < 10 else "todo"
+            writer.writerow([cells[i % 10], f"{i % 2}.50", known])
+    source = TableSource(str(tmp_path / "t.csv"), "y", unlabeled="todo")
+    controller, exporter, _ = open_table(source, log=None)
+    controller.answer("label", "=ann", 10, "@x")
+    controller.session.refresh()
+    with (tmp_path / "t.csv").open(newline="") as file:
+        before = list(csv.DictReader(file))
+    for escape in (False, True):
+        made = dataclasses.replace(exporter, escape=escape).make("table", who=True)[0].decode()
+        after = list(csv.DictReader(io.StringIO(made, newline="")))
+        assert [row["a"] for row in after] == [row["a"] for row in before]
+        assert [row["v"] for row in after] == [row["v"] for row in before]
+        assert [row["y"] for row in after[11:]] == ["todo"] * 29
+        mark = "'" if escape else ""
+        assert after[10]["y"] == mark + "@x"
+        assert after[10]["y_by"] == mark + "=ann"
+        assert {row["y_predicted"] for row in after} <= {"C+", mark + "@x"}
 
 
 def test_the_extension_sets_the_format(labelled, tmp_path):

@@ -18,6 +18,8 @@ import pytest
 from gdpa.labeling import guard
 from gdpa.labeling.images import FileImages, ImageError, png
 
+pytestmark = pytest.mark.slow
+
 SCRIPTS = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",

@@ -25,7 +25,7 @@ def test_events_come_back_in_order(tmp_path):
     assert again.events[0]["value"] == "é\n<b>"
 
 
-@pytest.mark.parametrize("cut", [1, 5, 20])
+@pytest.mark.parametrize("cut", [2, 5, 20])
 def test_a_line_cut_off_by_a_kill_is_dropped_and_the_rest_kept(tmp_path, cut):
     path = tmp_path / "log"
     journal = Journal(path, ABOUT)
@@ -51,7 +51,7 @@ def test_a_kill_while_the_first_line_is_written_starts_anew(tmp_path):
     assert json.loads(path.read_text())["rows"] == 5
 
 
-def test_other_data_other_files_and_damage_are_refused_and_left_alone(tmp_path):
+def test_other_data_and_other_files_are_refused_and_left_alone(tmp_path):
     path = tmp_path / "log"
     Journal(path, ABOUT).close()
     with pytest.raises(ValueError, match="different data: rows is 5 there, 6 here"):
@@ -62,9 +62,6 @@ def test_other_data_other_files_and_damage_are_refused_and_left_alone(tmp_path):
         with pytest.raises(ValueError, match=r"not a log of labels|damaged"):
             Journal(notes, ABOUT)
         assert notes.read_bytes() == content
-    path.write_bytes(path.read_bytes() + b"{broken\n" + b'{"do": "skip"}\n')
-    with pytest.raises(ValueError, match="damaged, line 2"):
-        Journal(path, ABOUT)
     with pytest.raises(ValueError, match="not a regular file"):
         Journal(tmp_path, ABOUT)
 
@@ -123,6 +120,7 @@ def test_undo_restores_what_was_before_and_respects_the_others():
     assert history.labels == {3: "x"}
 
 
+@pytest.mark.slow
 def test_a_log_of_several_annotators_is_cut_anywhere(tmp_path):
     """Whatever byte the process dies at, all whole lines are there and the rest is gone."""
     log = tmp_path / "log"
@@ -138,8 +136,7 @@ def test_a_log_of_several_annotators_is_cut_anywhere(tmp_path):
         {"do": "rename", "value": "y", "to": None, "by": "a"},
         {**label, "row": 1, "value": "y", "by": "a"},
     ]
-    for event in events:
-        journal.write(event)
+    events = [journal.write(event) for event in events]
     journal.close()
     content = log.read_bytes()
     ends = [i + 1 for i, byte in enumerate(content) if byte == ord("\n")]
@@ -147,7 +144,7 @@ def test_a_log_of_several_annotators_is_cut_anywhere(tmp_path):
         log.write_bytes(content[:cut])
         again = Journal(log, {"rows": 9})
         again.close()
-        whole = sum(end <= cut for end in ends) - 1
+        whole = sum(end <= cut + 1 for end in ends) - 1  # without its line end, a line is whole
         assert again.events == events[:whole]
         one, two = AnswerHistory(), AnswerHistory()
         one.replay(again.events, 9)
@@ -190,7 +187,9 @@ def test_every_line_is_synced_before_it_is_acknowledged(tmp_path, monkeypatch):
         stream.write(b'{"row"')
     synced.clear()
     Journal(path, ABOUT).close()
-    assert synced == [path.stat().st_size]
+    aside = path.with_name("log.jsonl.damaged")
+    assert synced == [aside.stat().st_size, path.stat().st_size]
+    assert aside.read_bytes() == b'{"row"\n'
     synced.clear()
     Journal(path, ABOUT).close()
     assert synced == []  # a complete log is opened without a write
@@ -237,15 +236,3 @@ def test_a_refused_log_is_closed_and_other_lines_are_left_alone(tmp_path):
     assert path.read_bytes() == b"no newline, and no log"
     with pytest.raises(ValueError, match="not a regular file"):
         Journal(tmp_path, ABOUT)
-
-
-def test_damage_is_reported_with_its_line(tmp_path):
-    path = tmp_path / "log.jsonl"
-    log = Journal(path, ABOUT)
-    log.write({"row": 0})
-    log.close()
-    lines = path.read_bytes().splitlines()
-    for number in range(1, len(lines) + 1):
-        path.write_bytes(b"\n".join([*lines[: number - 1], b"[]", *lines[number:]]) + b"\n")
-        with pytest.raises(ValueError, match=f"is damaged, line {number}: "):
-            Journal(path, ABOUT)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..files import written_whole
+from ..files import write_text, written_whole
 from ..threads import one_thread
 from .models import load_model
 from .options import ColumnOptions, EmbedOptions, Quiet, TableOptions, option
 from .output import Output
+
+if TYPE_CHECKING:
+    from ..labeling import Goal, LabelingSession
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,16 +36,36 @@ class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
     )
     model: str | None = option("Start with the labels and encoding of this model file.")
     out: str | None = option(
-        "File to write at the end: .csv, .parquet, .jsonl, .json (Label Studio), or .zip with a "
-        "folder of pictures per class; DATA-labelled.csv if unset.",
+        "File to write at the end: .csv, .parquet, .jsonl, .json (Label Studio), or .zip with "
+        "pictures in a folder per class and a list of them; DATA-labelled.csv if unset.",
         "--out",
         "-o",
+    )
+    escape: bool = option(
+        "Put an apostrophe before answers, names and predictions in a CSV file that a spreadsheet "
+        "would execute. Cells of the input are never changed.",
+        "--escape-formulas",
+        default=False,
     )
     who: bool = option("Write who answered and when.", "--who", default=False)
     overlap: float = option(
         "Fraction of rows to show to a second annotator.", min=0, max=1, default=0.0
     )
+    goal: float | None = option(
+        "Share of right predictions to prove, such as 0.9; questions are chosen accordingly."
+    )
+    goal_about: str = option(
+        "What the goal is about: accuracy, precision:CLASS, recall:CLASS, or confident:0.8 for "
+        "rows with at least this confidence.",
+        default="accuracy",
+    )
+    risk: float = option("Accepted probability that a proof is wrong.", default=0.05)
     log: str | None = option("File to append each answer to; OUT.log if unset.")
+    repair: bool = option(
+        "List damaged lines of the log, write the others to a new one, and stop.",
+        "--repair",
+        default=False,
+    )
     host: str = option(
         "Address to listen on; addresses other than localhost need --token.", default="127.0.0.1"
     )
@@ -64,6 +88,20 @@ class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
             raise ValueError(f"--shape {self.shape!r} must be HEIGHTxWIDTH, such as 8x8")
         return int(sides[1]), int(sides[2])
 
+    def proof_goal(self) -> Goal | None:
+        """Return what is to be proved; None without --goal."""
+        from ..labeling.guarantee import Goal
+
+        if self.goal is None:
+            return None
+        kind, _, rest = self.goal_about.partition(":")
+        if kind == "confident":
+            try:
+                return Goal(self.goal, kind, confidence=float(rest), risk=self.risk)
+            except ValueError as error:
+                raise ValueError(f"--goal-about {self.goal_about!r}: {error}") from error
+        return Goal(self.goal, kind, value=rest or None, risk=self.risk)
+
     def output_files(self) -> tuple[Path, Path]:
         """Return the paths of the table and the log to write."""
         data = Path("table.csv" if self.data == "-" else self.data).absolute()
@@ -83,6 +121,7 @@ def label(options: LabelOptions) -> None:
     several labels per row are not supported.
     """
     with Output("label", quiet=options.quiet) as output, one_thread():
+        from ..labeling.proof import effort
         from ..labeling.server import LabelServer
         from ..labeling.tables import TableSource, open_table
 
@@ -97,6 +136,7 @@ def label(options: LabelOptions) -> None:
             columns=options.kinds(),
             classes=tuple(options.class_name or ()),
             unlabeled=options.unlabeled,
+            escape=options.escape,
             embedding=options.embedding(output.note) if options.embed else {},
             reading=options.reading,
         )
@@ -104,14 +144,31 @@ def label(options: LabelOptions) -> None:
         start: dict[str, Any] = {}
         if options.model is not None:
             fitted = load_model(options.model)
+            if fitted.encoder is not None and options.embed:
+                fitted.encoder.set_params(**options.embedding(output.note))
             known = fitted.model.ensemble_.labels
             names = [None if code < 0 else str(known.classes[code]) for code in known.codes]
             start = {"encoder": fitted.encoder, "labels": names}
         controller, exporter, notes = open_table(
-            source, log=log, seed=options.seed, command=options.context.obj, **start
+            source,
+            log=log,
+            seed=options.seed,
+            command=options.context.obj,
+            repair=options.repair,
+            goal=options.proof_goal(),
+            **start,
         )
         output.note(*notes)
         session = controller.session
+        if options.repair:
+            kept = session.repair_log()
+            session.close()
+            output.note(
+                f"nothing in {log} is damaged"
+                if kept is None
+                else f"{log} now has the undamaged lines only; the old log is {kept}"
+            )
+            return
         session.overlap = options.overlap
         kind = exporter.kind_of(out)
         server = LabelServer(
@@ -124,6 +181,8 @@ def label(options: LabelOptions) -> None:
         )
         if session.labels:
             output.note(f"{len(session.labels)} rows have a label")
+        if effort(session.goal):
+            output.note(effort(session.goal))
         output.write(f"{server.url}\n")
         sys.stdout.flush()
         output.note(f"answers are saved in {log}; Ctrl-C stops and writes {out}")
@@ -144,3 +203,14 @@ def label(options: LabelOptions) -> None:
                 if latest is not None:
                     based = f"predictions based on {len(latest.trained)} of them"
                 output.note(f"{len(session.labels)} labels, {based}: {out}")
+                _write_certificate(session, out, output)
+
+
+def _write_certificate(session: LabelingSession, out: Path, output: Output) -> None:
+    """Write the certificate beside the table, and print what is proved."""
+    statement = session.statement(refresh=False)
+    if not statement.checks:
+        return
+    path = out.with_name(f"{out.stem}-session-certificate.json")
+    write_text(path, json.dumps(session.certificate(refresh=False)))
+    output.note(statement.text, f"certificate: {path}; check it with gdpa verify-session")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from ..report.evaluation import share_interval
+from ..intervals import share_interval
 
 
 @dataclass(frozen=True)

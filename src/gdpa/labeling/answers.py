@@ -79,6 +79,15 @@ class Answer:
         return not self.settled and len({value for _, value in self.opinions}) > 1
 
 
+@dataclass(frozen=True)
+class _Change:
+    """An event that can be undone: its number, who caused it, and the rows before."""
+
+    number: int
+    by: str
+    before: dict[int, Answer | None]
+
+
 @dataclass
 class AnswerHistory:
     """Answers by row, in the order given, with undo.
@@ -93,9 +102,10 @@ class AnswerHistory:
 
     answers: dict[int, Answer] = field(default_factory=dict)
     undone: dict[str, int] = field(default_factory=dict)
-    _history: list[tuple[str, dict[int, Answer | None]]] = field(default_factory=list)
+    _history: list[_Change] = field(default_factory=list)
     _latest: dict[int, int] = field(default_factory=dict)
     _appeared: dict[Value, None] = field(default_factory=dict)
+    _number: int = 0
 
     @property
     def labels(self) -> dict[int, Value]:
@@ -121,6 +131,11 @@ class AnswerHistory:
         return len(self._history)
 
     @property
+    def number(self) -> int:
+        """Number of the last event."""
+        return self._number
+
+    @property
     def checks(self) -> set[int]:
         """Answered rows that were random checks."""
         return {row for row, answer in self.answers.items() if answer.purpose == "check"}
@@ -132,8 +147,9 @@ class AnswerHistory:
         ----------
         event : mapping
             ``do`` (one of EVENTS), ``by``, ``at``, and, depending on ``do``, ``row`` or ``rows``,
-            ``value``, ``purpose``, ``key`` of an undo, and ``to`` (the new name of a class, None to
-            delete it).
+            ``value``, ``purpose``, ``key`` of an undo, ``of`` (the number of the event to undo; the
+            last one of this annotator if missing), and ``to`` (the new name of a class, None to
+            delete it). ``n`` is the number of the event, one more than the last if missing.
 
         Returns
         -------
@@ -141,8 +157,9 @@ class AnswerHistory:
             The changed rows; empty if there was nothing to undo.
         """
         do, by = event["do"], event.get("by", "")
+        self._number = event.get("n", self._number + 1)
         if do == "undo":
-            rows = self._undo(by)
+            rows = self._undo(self.undo_target(by) if "of" not in event else event["of"])
             if rows and "key" in event:
                 self.undone[event["key"]] = rows[0]
             return rows
@@ -151,7 +168,8 @@ class AnswerHistory:
         else:
             rows = event["rows"] if do == "bulk" else [event["row"]]
         place = len(self._history)
-        self._history.append((by, {row: self.answers.get(row) for row in rows}))
+        before = {row: self.answers.get(row) for row in rows}
+        self._history.append(_Change(self._number, by, before))
         for row in rows:
             self._latest[row] = place
             answer = _changed(event, self.answers.pop(row, None))
@@ -161,26 +179,36 @@ class AnswerHistory:
                     self._appeared.setdefault(answer.value)
         return rows
 
+    def undo_target(self, by: str) -> int | None:
+        """Return the number of the event that an undo by this annotator would undo."""
+        for place in range(len(self._history) - 1, -1, -1):
+            if self._history[place].by == by and self._undoable_rows(place):
+                return self._history[place].number
+        return None
+
     def undoable(self, by: str) -> list[int]:
         """Return the rows that an undo by this annotator would change."""
-        for place in range(len(self._history) - 1, -1, -1):
-            who, changes = self._history[place]
-            if who == by:
-                # Except rows that another annotator has answered since.
-                rows = [row for row in changes if self._latest.get(row) == place]
-                if rows:
-                    return rows
-        return []
+        place = self._place(self.undo_target(by))
+        return [] if place is None else self._undoable_rows(place)
 
-    def _undo(self, by: str) -> list[int]:
-        """Undo the last event of an annotator; return the changed rows."""
-        rows = self.undoable(by)
-        if rows:
-            place = self._latest[rows[0]]
-            _, changes = self._history.pop(place)
+    def _undoable_rows(self, place: int) -> list[int]:
+        """Return the rows of an event, except those that another annotator has answered since."""
+        return [row for row in self._history[place].before if self._latest.get(row) == place]
+
+    def _place(self, number: int | None) -> int | None:
+        """Return the position of an event in the history, or None."""
+        places = (i for i in range(len(self._history) - 1, -1, -1))
+        return next((i for i in places if self._history[i].number == number), None)
+
+    def _undo(self, number: int | None) -> list[int]:
+        """Undo an event; return the changed rows, none if the event is unknown."""
+        place = self._place(number)
+        rows = [] if place is None else self._undoable_rows(place)
+        if place is not None and rows:
+            changes = self._history.pop(place).before
             self._latest = {r: p - (p > place) for r, p in self._latest.items() if p != place}
-            for p, (_, earlier) in enumerate(self._history):
-                self._latest |= {row: p for row in rows if row in earlier}
+            for p, change in enumerate(self._history):
+                self._latest |= {row: p for row in rows if row in change.before}
             for row in rows:
                 self.answers.pop(row, None)
                 before = changes[row]
@@ -191,19 +219,57 @@ class AnswerHistory:
     def replay(self, events: Iterable[Mapping[str, Any]], n_rows: int) -> None:
         """Apply the events of a log; invalid events raise ValueError."""
         for number, event in enumerate(events, 2):
-            do, value = event.get("do"), event.get("value")
-            rows = event.get("rows", ()) if do == "bulk" else [event.get("row")]
-            fits = do in EVENTS and isinstance(rows, list | tuple)
-            if do not in ("undo", "rename"):
-                fits = fits and all(isinstance(row, int) and 0 <= row < n_rows for row in rows)
-            fits &= isinstance(value, Value) or do not in ("label", "bulk", "rename")
-            fits &= isinstance(event.get("to"), Value | None)
-            fits &= event.get("purpose", "own") in ("check", "choice", "own")
-            if not fits or not all(isinstance(event.get(n, ""), str) for n in ("by", "key")):
+            if not is_event(event, n_rows):
                 raise ValueError(f"line {number} of the log is not an event: {event!r:.80}")
             self.apply(event)
-        for label in self.labels.values():
-            plain_value(label)
+
+
+def is_event(event: Mapping[str, Any], n_rows: int) -> bool:
+    """Return whether an event of a log can be applied.
+
+    Parameters
+    ----------
+    event : mapping
+        The event, see :meth:`AnswerHistory.apply`.
+    n_rows : int
+        Number of rows of the data.
+
+    Returns
+    -------
+    bool
+        Whether it is valid.
+    """
+    do = event.get("do")
+    rows = event.get("rows", ()) if do == "bulk" else [event.get("row")]
+    if do not in EVENTS or not isinstance(rows, list | tuple):
+        return False
+    if do not in ("undo", "rename") and not all(_is_row(row, n_rows) for row in rows):
+        return False
+    if do in ("label", "bulk", "rename") and not _is_value(event.get("value")):
+        return False
+    if event.get("to") is not None and not _is_value(event["to"]):
+        return False
+    if event.get("purpose", "own") not in ("check", "choice", "own"):
+        return False
+    if not all(isinstance(event.get(name, 0), int) for name in ("n", "of")):
+        return False
+    return all(isinstance(event.get(name, ""), str) for name in ("by", "key"))
+
+
+def _is_row(row: Any, n_rows: int) -> bool:
+    """Return whether this is the number of a row."""
+    return isinstance(row, int) and 0 <= row < n_rows
+
+
+def _is_value(value: Any) -> bool:
+    """Return whether this is a label, including texts that only earlier versions accepted."""
+    if isinstance(value, str) and not is_unicode(value):
+        return True
+    try:
+        plain_value(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _changed(event: Mapping[str, Any], before: Answer | None) -> Answer | None:

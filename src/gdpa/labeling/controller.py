@@ -11,7 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from sklearn.metrics import euclidean_distances
 from ..graph import neighbor_graph
 from ..plotting.layout import Picture, picture
 from .answers import Value, plain_value
+from .proof import effort
 from .rows import RowView
 from .session import LabelingSession
 
@@ -244,12 +245,37 @@ class Controller:
             ],
             "preset": len(self._preset),
             "estimate": None if estimate is None else asdict(estimate),
+            "proof": self._proof(),
             "trained": 0 if latest is None else len(latest.trained),
             "disagreements": len(session.disagreements()),
             "undo": len(session.undoable(annotator)),
             "others": max(0, len(self._seen) - 1),
             "trouble": "; ".join(dict.fromkeys(self._trouble.copy().values())),
         }
+
+    def _proof(self) -> dict[str, Any]:
+        """Return what is proved, in numbers and words."""
+        found = self.session.statement(refresh=False)
+        return {
+            "proved": found.proved_percent,
+            "goal": None if found.goal.level is None else round(100.0 * found.goal.level, 1),
+            "reached": found.reached,
+            "text": found.text,
+            "forecast": found.forecast if found.checks else "",
+            "effort": effort(found.goal),
+            "checks": found.checks,
+            "wrong": found.wrong,
+            "holds": found.holds,
+        }
+
+    def set_goal(self, percent: float) -> dict[str, Any]:
+        """Set the share to prove, in percent; return what is proved."""
+        goal = self.session.goal
+        if goal.kind == "recall":
+            raise ValueError("the level of a goal about recall is set when the session starts")
+        self.session.set_goal(replace(goal, level=round(percent / 100.0, 6)))
+        self._wake_workers()
+        return self._proof()
 
     def guess(self, row: int) -> list[dict[str, Any]]:
         """Return the three most probable classes of a row."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import re
 import tempfile
+import unicodedata
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
-from ..csv_text import csv_text
-from ..errors import require
+from ..csv_text import csv_text, escape_formulas
 from ..estimators.frames import adopt_encoder
 from ..tables import Table, TableEncoder
+from ..tables.write import table_bytes, typed_cells
 from .images import ImageError
 from .rows import Images
 from .session import LabelingSession
@@ -42,8 +45,13 @@ class Exporter:
         Messages about the data, for the report.
     command : str
         The command, for the report.
+    unknown : sequence of bool
+        Rows whose cell in the target column is empty or the marker of an unknown label.
     images : Images or None
         Images of the rows.
+    escape : bool, default=False
+        Whether to escape answers, names and predictions in CSV files that a spreadsheet would run
+        as formulas. Cells of the input are never changed.
     """
 
     session: LabelingSession
@@ -55,7 +63,9 @@ class Exporter:
     ids: list[str] | None
     notes: Sequence[str]
     command: str
+    unknown: Sequence[bool]
     images: Images | None = None
+    escape: bool = False
     # Extension and media type of each kind of file.
     KINDS: ClassVar = {
         "table": (".csv", "text/csv; charset=utf-8"),
@@ -65,6 +75,7 @@ class Exporter:
         "folders": (".zip", "application/zip"),
         "model": (".npz", "application/octet-stream"),
         "report": (".html", "text/html; charset=utf-8"),
+        "certificate": (".json", "application/json"),
     }
 
     @property
@@ -74,7 +85,8 @@ class Exporter:
 
     def kind_of(self, path: Path) -> str:
         """Return the kind of table for a file extension."""
-        names = {self.KINDS[kind][0]: kind for kind in self.kinds[:-2]}
+        tables = [kind for kind in self.kinds if kind not in ("model", "report", "certificate")]
+        names = {self.KINDS[kind][0]: kind for kind in tables}
         try:
             return names[path.suffix.lower()]
         except KeyError:
@@ -104,30 +116,48 @@ class Exporter:
         extension, media_type = self.KINDS[kind]
         middle = kind if kind in ("model", "report") else "labelled"
         content = getattr(self, f"_{kind}")(who)
+        if kind == "certificate":
+            return content, media_type, "session-certificate.json"
         return content, media_type, f"{name}-{middle}{extension}"
 
-    def _columns(self, who: bool, *, typed: bool = True) -> dict[str, list[Any]]:
-        """Return the columns of the table, followed by labels and predictions."""
-        added = self.session.columns(self.target, who=who)
-        columns: dict[str, list[Any]] = {}
-        for name, column in zip(self.table.names, self.table.columns, strict=True):
-            numbers = typed and column.texts is None and not column.moments
-            cells = column.values.tolist() if numbers else column.cells()
-            pairs = zip(cells, column.missing.tolist(), strict=True)
-            columns[name] = [None if missing else cell for cell, missing in pairs]
-        return columns | added
+    def _certificate(self, who: bool) -> bytes:
+        """Return the certificate of the session."""
+        return json.dumps(self.session.certificate(refresh=False)).encode()
+
+    def _columns(self, who: bool) -> dict[str, list[Any]]:
+        """Return the columns of the table with their types, then labels and predictions."""
+        given = {
+            name: typed_cells(column)
+            for name, column in zip(self.table.names, self.table.columns, strict=True)
+        }
+        return given | self.session.columns(self.target, who=who)
 
     def _table(self, who: bool) -> bytes:
-        """Return the table as CSV."""
-        columns = self._columns(who, typed=False)
-        return csv_text(list(columns), list(columns.values())).encode()
+        """Return the table as CSV; the cells of the input are as in the file."""
+        added = self.session.columns(self.target, who=who)
+        columns: dict[str, list[Any]] = {
+            name: self.table.written_cells(name) for name in self.table.names
+        }
+        labels = added[self.target]
+        if self.escape:
+            added = {
+                escape_formulas([name])[0]: escape_formulas(cells) for name, cells in added.items()
+            }
+        if self.target in columns:
+            added.pop(escape_formulas([self.target])[0], None)
+            answers = escape_formulas(labels) if self.escape else labels
+            # A label of the file, and a marker of unknown labels, stay as they are written.
+            columns[self.target] = [
+                cell if label == cell or (label is None and unknown) else answer
+                for cell, label, answer, unknown in zip(
+                    columns[self.target], labels, answers, self.unknown, strict=True
+                )
+            ]
+        return table_bytes("csv", columns | added)
 
     def _parquet(self, who: bool) -> bytes:
         """Return the table as Parquet."""
-        arrow, parquet = require("pyarrow", "tables"), require("pyarrow.parquet", "tables")
-        file = io.BytesIO()
-        parquet.write_table(arrow.table(self._columns(who)), file)
-        return file.getvalue()
+        return table_bytes("parquet", self._columns(who))
 
     def _records(self, who: bool) -> list[dict[str, Any]]:
         """Return one mapping per row."""
@@ -137,7 +167,7 @@ class Exporter:
 
     def _jsonl(self, who: bool) -> bytes:
         """Return the table as JSON lines."""
-        return "".join(json.dumps(record) + "\n" for record in self._records(who)).encode()
+        return table_bytes("jsonl", self._columns(who))
 
     def _labelstudio(self, who: bool) -> bytes:
         """Return tasks with annotations and predictions for Label Studio."""
@@ -155,23 +185,47 @@ class Exporter:
             guesses = [] if guess is None else [{"score": score, "result": result(guess)}]
             parts = {"annotations": given, "predictions": guesses}
             tasks.append({"id": row + 1, "data": record} | parts)
-        return json.dumps(tasks).encode()
+        return json.dumps(tasks, default=str).encode()
 
     def _folders(self, who: bool) -> bytes:
-        """Return a ZIP archive of the images with one folder per class."""
+        """Return a ZIP archive of the pictures, in a folder per class, and a list of them.
+
+        Pictures that somebody labelled are in ``labelled``, those with a prediction only in
+        ``predicted``, the others in ``unlabelled``. ``manifest.csv`` has a line per row: the file
+        in the archive, the name in the table, the label exactly as given, who or what gave it, and
+        its probability.
+        """
         if self.images is None:
             raise ValueError("folders by class are available for pictures only")
+        columns = self.session.columns("label", who=True)
+        shares = columns["label_probability"]
+        folders = _folder_names([*columns["label"], *columns["label_predicted"]])
+        taken: set[str] = set()
+        lines = []
         file = io.BytesIO()
-        predicted = self.session.columns("label")["label_predicted"]
         with zipfile.ZipFile(file, "w") as archive:
-            for row, value in enumerate(predicted):
-                try:
-                    content, media_type = self.images.get(row)
-                except ImageError:
-                    continue
-                folder = "".join(c if c.isalnum() or c in " -_" else "_" for c in str(value))
-                ending = media_type.partition("/")[2].partition("+")[0]
-                archive.writestr(f"{folder}/{row + 1}.{ending}", content)
+            for row, (label, guess) in enumerate(
+                zip(columns["label"], columns["label_predicted"], strict=True)
+            ):
+                name = self.images.name(row)
+                if label is not None:
+                    folder, value = "labelled", label
+                    answered = columns["label_at"][row] is not None
+                    source = columns["label_by"][row] or ("annotator" if answered else "file")
+                    share = None
+                elif guess is not None:
+                    folder, value, source, share = "predicted", guess, "model", shares[row]
+                else:
+                    folder, value, source, share = "unlabelled", "", "", None
+                path = ""
+                with contextlib.suppress(ImageError):  # unreadable pictures are listed only
+                    content, _ = self.images.get(row)
+                    path = _free_path([folder, folders.get(value, "")], name, taken)
+                    archive.writestr(path, content)
+                lines.append((path, name, str(value), source, share))
+            header = ("file", "name", "label", "given_by", "probability")
+            text = csv_text(header, list(zip(*lines, strict=True)))
+            archive.writestr("manifest.csv", text)
         return file.getvalue()
 
     def _model(self, who: bool) -> bytes:
@@ -187,6 +241,13 @@ class Exporter:
             model.save(path, extra=extra)
             return path.read_bytes()
 
+    def _proved(self) -> list[str]:
+        """Return what the random checks prove, for the report."""
+        statement = self.session.statement(refresh=False)
+        if not statement.checks:
+            return []
+        return [f"{statement.text} This is about the predictions in the exported table."]
+
     def _report(self, who: bool) -> bytes:
         """Return the report."""
         from ..report import gather, render
@@ -198,10 +259,52 @@ class Exporter:
             title=f"gdpa: {self.target} of {Path(self.table.source).name}",
             asked={"data": self.table.source, "target": self.target},
             command=self.command,
-            notes=self.notes,
+            notes=[*self.notes, *self._proved()],
             table=self.table.without([id_column] if id_column else []),
             columns=() if self.encoder is None else self.encoder.columns_,
             target=self.target,
             ids=self.ids,
         )
         return render(content).encode()
+
+
+# Characters that a file system or an archive program does not accept in a name.
+_NOT_IN_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]')
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+
+
+def _safe_name(name: str) -> str:
+    """Return a name that every file system accepts; most names are not changed."""
+    safe = _NOT_IN_NAMES.sub("_", name).strip()
+    if safe.endswith(".") or not safe.strip("."):  # includes "", "." and ".."
+        safe = safe.rstrip(".") + "_"
+    return f"_{safe}" if _DEVICES.match(safe) else safe
+
+
+def _folder_names(classes: Iterable[Any]) -> dict[Any, str]:
+    """Return a folder name for each class; different classes have different folders."""
+    names: dict[Any, str] = {}
+    taken: set[str] = set()
+    for value in dict.fromkeys(classes):
+        if value is not None:
+            names[value] = _unused(_safe_name(str(value))[:100], taken)
+    return names
+
+
+def _free_path(folders: Sequence[str], name: str, taken: set[str]) -> str:
+    """Return a path for a picture: its own name, preceded by its own folders if it is taken."""
+    parts = [_safe_name(part) for part in PurePosixPath(name.replace("\\", "/")).parts]
+    start = "/".join(filter(None, folders))
+    short, long = f"{start}/{parts[-1]}", "/".join([start, *parts])
+    return _unused(long if short.casefold() in taken else short, taken)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """Return the name, numbered if it is taken; letter case is ignored."""
+    stem, dot, extension = name.rpartition(".") if "." in name.rsplit("/")[-1] else (name, "", "")
+    free, number = name, 1
+    while unicodedata.normalize("NFC", free).casefold() in taken:
+        number += 1
+        free = f"{stem} ({number}){dot}{extension}"
+    taken.add(unicodedata.normalize("NFC", free).casefold())
+    return free

@@ -36,6 +36,10 @@ class FileImages:
         """Return the image of a row; see :func:`gdpa.tables.pictures.read_picture`."""
         return read_picture(self.folder, str(self.names[row]))
 
+    def name(self, row: int) -> str:
+        """Return the path of the image of a row, as in the table."""
+        return str(self.names[row])
+
 
 @dataclass(frozen=True)
 class ArrayImages:
@@ -54,6 +58,10 @@ class ArrayImages:
         low, high = float(self.values.min()), float(self.values.max())
         scaled = (self.values[row].astype(np.float64) - low) / ((high - low) or 1.0)
         return png(np.round(255.0 * scaled).astype(np.uint8)), "image/png"
+
+    def name(self, row: int) -> str:
+        """Return a file name for the image of a row: its number."""
+        return f"{row + 1}.png"
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

@@ -1,24 +1,28 @@
 """The log of a session: every label is written to disk before it is acknowledged.
 
-The log has one JSON object per line. Lines are appended without buffering, synced, and never
-rewritten. The first line identifies the data. A process that is killed during a write leaves at
-most one incomplete line, which was never acknowledged; the next session removes it. A write that
-fails, for example on a full disk, is removed at once, so a refused answer never reappears.
+Lines are appended without buffering, synced, and never rewritten. Each has a number and a checksum
+(:mod:`gdpa.labeling.records`). A process that is killed during a write leaves at most one
+incomplete line, which was never acknowledged; the next session moves it to a file beside the log. A
+write that fails, for example on a full disk, is removed at once, so a refused answer never
+reappears.
+
+A damaged line is never used and never removed: it stays where it is and is reported, until
+:meth:`Journal.repair` writes the undamaged lines to a new log and keeps the old one beside it.
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..files import lock_stream
+from ..files import lock_stream, written_whole
+from .records import Accepts, Damage, NotALog, data_key, encode_header, encode_line, read_log
 
-KIND = "gdpa labels"
-VERSION = 1
+# What a log begins with; a shorter file was cut off while it was created.
+_BEGINNINGS = (b'{"n": 0, "kind": "gdpa labels"', b'{"kind": "gdpa labels"')
 
 
 class Journal:
@@ -30,85 +34,167 @@ class Journal:
         The file; created if it does not exist.
     about : dict
         Values that identify the data (rows, fingerprint). A log of different data is refused.
+    accepts : callable, optional
+        Returns whether an event is valid; others count as damage.
+    trust_data : bool, default=False
+        Whether to read a log of an earlier release whose first line is damaged.
 
     Attributes
     ----------
     path : Path
         The file.
     events : list of dict
-        The events of earlier sessions.
+        The events of earlier sessions, each with its number ``n``.
+    damage : list of Damage
+        The lines that could not be used.
+    notes : list of str
+        Messages for the user: damaged lines, and where they are kept.
 
     Raises
     ------
     ValueError
-        If the file is not a log of a session, belongs to different data, is damaged before its
-        last line, or is in use by another process.
+        If the file is not a log of a session, belongs to different data, or is in use by another
+        process.
     """
 
-    def __init__(self, path: str | os.PathLike[str], about: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        about: dict[str, Any],
+        *,
+        accepts: Accepts | None = None,
+        trust_data: bool = False,
+    ) -> None:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_file():
             raise ValueError(f"log={str(path)!r} is not a regular file")
-        # Unbuffered: a buffer could write a refused event later, together with the next one.
-        self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the session)
+        self._about = dict(about)
+        self._key = data_key(about)
+        self._accepts = accepts
+        self._trust_data = trust_data
+        self._place = os.path.abspath(self.path)
         self._needs_reopening = False
-        self._place, self._size = os.path.abspath(self.path), 0
+        self._size = 0
+        self._next = 1
+        self._lost: list[int] = []
+        self.events: list[dict[str, Any]] = []
+        self.damage: list[Damage] = []
+        self.notes: list[str] = []
+        self._open()
         try:
-            try:
-                lock_stream(self._file, wait=False)
-            except OSError as error:
-                raise self._refusal("is in use by another session") from error
-            self.events = self._read(about)
+            self._read()
         except BaseException:
             self._file.close()
             raise
+
+    def _open(self) -> None:
+        """Open and lock the file."""
+        # Unbuffered: a buffer could write a refused event later, together with the next one.
+        self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115 (open as long as the session)
+        try:
+            lock_stream(self._file, wait=False)
+        except OSError as error:
+            self._file.close()
+            raise self._refusal("is in use by another session") from error
 
     def _refusal(self, reason: str) -> ValueError:
         """Return an error that names the log."""
         return ValueError(f"log={str(self.path)!r} {reason}")
 
-    def _read(self, about: dict[str, Any]) -> list[dict[str, Any]]:
-        """Check the first line against `about`, and return the events of the others."""
+    def _read(self) -> None:
+        """Read the events; begin a new log if the file is empty."""
         self._file.seek(0)
         content = self._file.read()
-        end = content.rfind(b"\n") + 1
-        lines = content[:end].splitlines()
-        started = b'{"kind": "' + KIND.encode()[:1]
-        head = self._parse(lines[0], 1) if lines else {"kind": KIND}
-        if head.get("kind") != KIND or not (lines or not content or content.startswith(started)):
-            raise self._refusal("is not a log of labels; it was not changed")
-        if end < len(content) or not lines:  # an incomplete write, never acknowledged
-            self._file.truncate(end)
-            os.fsync(self._file.fileno())
-        self._size = end
-        if not lines:
-            self._append({"kind": KIND, "version": VERSION, **about})
-            _sync_folder(self.path.parent)
-            return []
-        if head.get("version") != VERSION:
-            raise self._refusal(
-                f"has version {head.get('version')!r}; this release reads version {VERSION}"
-            )
-        for name, value in about.items():
-            if head.get(name) != value:
-                raise self._refusal(
-                    f"belongs to different data: {name} is {head.get(name)!r} there, {value!r} here"
-                )
-        return [self._parse(line, i) for i, line in enumerate(lines[1:], 2)]
-
-    def _parse(self, line: bytes, number: int) -> dict[str, Any]:
-        """Parse a line of the log."""
+        if _is_cut_off_beginning(content):
+            self._begin(content)
+            return
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            raise self._refusal(f"is damaged, line {number}: {line[:60]!r}")
-        return value
+            log = read_log(content, self._about, accepts=self._accepts, trust_data=self._trust_data)
+        except NotALog as error:
+            raise self._refusal(str(error)) from error
+        self.events = log.events
+        self.damage = log.damage
+        self._next = log.next_number
+        self._lost = log.lost
+        self._size = len(content)
+        if self.damage:
+            self._describe(len(log.events))
+        if log.version == 1:
+            kept = self._rewrite("version-1")
+            self.notes.append(f"{self.path} now has checksums; the file as it was is {kept}")
+        elif log.tail:
+            self._move_aside(log.tail, end=log.end)
+        elif not content.endswith(b"\n"):
+            self._size += self._file.write(b"\n")
+            os.fsync(self._file.fileno())
 
-    def _append(self, event: dict[str, Any]) -> None:
+    def _begin(self, leftover: bytes) -> None:
+        """Write the first line."""
+        if leftover:
+            self._file.truncate(0)
+            os.fsync(self._file.fileno())
+        self._append(encode_header(self._about))
+        _sync_folder(self.path.parent)
+
+    def _describe(self, used: int) -> None:
+        """Add the damaged lines to the notes."""
+        self.notes += [f"{self.path}, {damage}" for damage in self.damage[:20]]
+        if len(self.damage) > 20:
+            self.notes.append(f"{self.path}: {len(self.damage) - 20} more damaged lines")
+        self.notes.append(
+            f"{self.path}: {used} undamaged events are used; damaged lines are kept, not used"
+        )
+
+    def _move_aside(self, tail: bytes, *, end: int) -> None:
+        """Move an incomplete last line to a file beside the log."""
+        aside = self.path.with_name(self.path.name + ".damaged")
+        with open(aside, "ab") as stream:
+            stream.write(tail + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._file.truncate(end)
+        os.fsync(self._file.fileno())
+        self._size = end
+        self.notes.append(
+            f"{self.path}: the incomplete last line is kept in {aside}; an answer that was being "
+            "saved when the program stopped was never confirmed"
+        )
+
+    def repair(self) -> Path | None:
+        """Write the undamaged lines to a new log, and keep the old one beside it.
+
+        Returns
+        -------
+        Path or None
+            The old log; None if there was nothing to repair.
+        """
+        if not self.damage:
+            return None
+        kept = self._rewrite("damaged")
+        self.damage = []
+        return kept
+
+    def _rewrite(self, suffix: str) -> Path:
+        """Replace the file by one with the undamaged events; return a copy of the old file."""
+        self._file.seek(0)
+        content = self._file.read()
+        kept = _free_name(self.path.with_name(f"{self.path.name}.{suffix}"))
+        with written_whole(kept) as staged:
+            staged.write_bytes(content)
+        lines = [encode_header(self._about, self._lost)]
+        lines += [encode_line(event, event["n"], self._key) for event in self.events]
+        clean = b"".join(lines)
+        with written_whole(self.path) as staged:
+            staged.write_bytes(clean)
+        _sync_folder(self.path.parent)
+        self._file.close()
+        self._open()
+        self._size = len(clean)
+        self._check_in_place()
+        return kept
+
+    def _append(self, line: bytes) -> None:
         """Append a line; if that fails, truncate the log to the earlier lines."""
-        line = json.dumps(event, ensure_ascii=True).encode() + b"\n"
         handle, end = self._file.fileno(), self._size
         self._check_in_place()
         try:
@@ -136,13 +222,18 @@ class Journal:
         ):
             raise OSError(errno.ESTALE, f"{self.path} was removed or changed by another program")
 
-    def write(self, event: dict[str, Any]) -> None:
+    def write(self, event: dict[str, Any]) -> dict[str, Any]:
         """Append an event; it is on disk when this method returns.
 
         Parameters
         ----------
         event : dict
             Plain data.
+
+        Returns
+        -------
+        dict
+            The event with its number ``n``.
 
         Raises
         ------
@@ -154,11 +245,28 @@ class Journal:
             raise OSError(
                 errno.EIO, "an earlier write failed and could not be undone; restart the session"
             )
-        self._append(event)
+        self._append(encode_line(event, self._next, self._key))
+        number = self._next
+        self._next += 1
+        return {**event, "n": number}
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _is_cut_off_beginning(content: bytes) -> bool:
+    """Return whether a file is empty or has only a part of its first line."""
+    begun = [content.startswith(b) or b.startswith(content) for b in _BEGINNINGS]
+    return any(begun) and b"\n" not in content and b"}" not in content
+
+
+def _free_name(path: Path) -> Path:
+    """Return the path, with a number if it is taken."""
+    if not path.exists():
+        return path
+    number = next(i for i in range(2, 10_000) if not path.with_name(f"{path.name}-{i}").exists())
+    return path.with_name(f"{path.name}-{number}")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ on digits, the estimated accuracy was 86 % where the true accuracy was 96 %.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -155,7 +155,13 @@ class QuestionSelector:
         self._uncertainty(sample, _usable_labels(history), wait=True)
 
     def select(
-        self, n: int, history: AnswerHistory, busy: Mapping[int, str]
+        self,
+        n: int,
+        history: AnswerHistory,
+        busy: Mapping[int, str],
+        *,
+        draw: Callable[[NDArray[np.bool_]], int | None] | None = None,
+        checks_only: bool = False,
     ) -> list[tuple[int, str]]:
         """Choose rows.
 
@@ -167,6 +173,11 @@ class QuestionSelector:
             The answers so far.
         busy : mapping
             Purpose of the rows that have been asked and not answered.
+        draw : callable, optional
+            Draws a check among the rows of a mask; returns None if it cannot. By default, checks
+            are drawn evenly.
+        checks_only : bool, default=False
+            Whether all questions are checks, as far as they can be drawn.
 
         Returns
         -------
@@ -181,10 +192,13 @@ class QuestionSelector:
         while len(chosen) < n and is_open.any():
             due = max(number, CHECKS_FROM)
             due += (CHECK_EVERY - 1 - due) % CHECK_EVERY
-            if number == due:
+            is_due = number == due
+            drawn = draw(is_open) if draw is not None and (is_due or checks_only) else None
+            if drawn is not None:
+                rows, purpose = [drawn], "check"
+            elif is_due:
                 rng = np.random.default_rng([self._seed, number, 1])
-                rows = [int(rng.choice(np.flatnonzero(is_open)))]
-                purpose = "check"
+                rows, purpose = [int(rng.choice(np.flatnonzero(is_open)))], "check"
             else:
                 batch = min(n - len(chosen), due - number)
                 asked = {**busy, **dict(chosen)}

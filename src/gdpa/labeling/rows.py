@@ -17,6 +17,9 @@ class Images(Protocol):
     def get(self, row: int) -> tuple[bytes, str]:
         """Return the content and media type of the image of a row."""
 
+    def name(self, row: int) -> str:
+        """Return the name of the image file of a row."""
+
 
 @dataclass(frozen=True)
 class RowView:

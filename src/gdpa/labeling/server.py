@@ -181,6 +181,13 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
         item = None if changed is None else await run_in_threadpool(controller.item, changed)
         return JSONResponse({"row": changed, "item": item, "version": controller.session.version})
 
+    async def goal(request: Request) -> Response:
+        data = await _body(request)
+        percent = data.get("percent")
+        if isinstance(percent, bool) or not isinstance(percent, int | float):
+            raise BadRequest("percent must be a number")
+        return JSONResponse(await run_in_threadpool(controller.set_goal, float(percent)))
+
     async def image(request: Request) -> Response:
         row = row_of(request)
         if controller.rows.images is None:
@@ -222,6 +229,7 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
             Route("/api/formats", get(lambda: exporter.kinds)),
             Route("/api/map", get(controller.map)),
             Route("/api/colours", get(controller.colours)),
+            Route("/api/goal", goal, methods=["POST"]),
             Route("/api/{do:str}", answer, methods=["POST"]),
             Route("/picture/{row:int}", image),
             Route("/export/{kind:str}", export),

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import warnings
+import zlib
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ..csv_text import csv_text
+from ..csv_text import csv_text, escape_formulas
 from ..errors import ConfidenceWarning, DegenerateProblemWarning, ScaleWarning, UnreachedWarning
 from ..estimators import CommitteeClassifier, GraphOptions
 from ..estimators.frames import adopt_encoder
@@ -26,10 +27,14 @@ from ..files import write_text
 from ..notebook import card
 from .accuracy import Estimate, Predictions, accuracy_interval
 from .agreement import Agreement, measure_agreement
-from .answers import Answer, AnswerHistory, Value, is_unicode, label_kind, plain_value
+from .answers import Answer, AnswerHistory, Value, is_event, is_unicode, label_kind, plain_value
 from .features import ScaledRows, fingerprint, given_labels, to_features
+from .guarantee import Goal
 from .journal import Journal
-from .question_selector import QuestionSelector
+from .proof import EVENTS as PROOF_EVENTS
+from .proof import RECONSIDER, Proof, Statement, goal_of
+from .question_selector import CHECKS_FROM, QuestionSelector
+from .session_certificate import make_certificate
 
 Unseen: TypeAlias = tuple[NDArray[Any], NDArray[np.float64]]
 
@@ -39,6 +44,9 @@ Unseen: TypeAlias = tuple[NDArray[Any], NDArray[np.float64]]
 FRESH_ROWS = 20_000
 # Fewer answers do not give a useful interval.
 FEWEST_ANSWERS = 10
+# Time in seconds after which an unanswered check is shown to somebody else. Until it is answered,
+# it counts as wrong, so it must not wait for somebody who has left.
+CHECK_LEASE = 60.0
 # Predictions are stable if this many new labels changed less than one percent of them.
 SETTLE_LABELS = 20
 
@@ -83,6 +91,15 @@ class LabelingSession:
         Time in seconds for which a row is reserved for the annotator who was asked.
     overlap : float, default=0
         Share of the answered rows that a second annotator is asked, too.
+    goal : float or Goal, optional
+        The accuracy to prove, such as 0.9, or another :class:`~gdpa.labeling.Goal`. Questions are
+        then chosen so that it is proved soon; see :meth:`statement`. By default, the goal in the
+        log, or none.
+    risk : float, default=0.05
+        Probability that any statement of the session is wrong; not used if goal is a Goal.
+    repair : bool, default=False
+        Whether to read a log of an earlier release whose first line, which says to which data it
+        belongs, is damaged.
 
     Attributes
     ----------
@@ -116,6 +133,9 @@ class LabelingSession:
         estimator: Any = None,
         lease: float = 600.0,
         overlap: float = 0.0,
+        goal: float | Goal | None = None,
+        risk: float = 0.05,
+        repair: bool = False,
     ) -> None:
         self.random_state = _whole("random_state", random_state, 0)
         if rescale not in ("minmax", "standard", None):
@@ -149,15 +169,201 @@ class LabelingSession:
         self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
         self.lease = float(lease)
         self._leases: dict[int, _Lease] = {}
+        self.proof = Proof(self.n_rows, Goal(risk=risk), self.random_state)
+        self._goal_is_logged = False
+        self._events: list[dict[str, Any]] = []
+        self._given = known
+        self._held: Predictions | None = None  # as fitted, before later labels
+        self._last_statement: tuple[Any, Statement] | None = None
         self._check_kinds()
         self.points = ScaledRows(self.X, as_is=self.rescale is None)
         self._journal: Journal | None = None
         if log is not None:
-            about = {"rows": self.n_rows, "data": fingerprint(self.X), "seed": self.random_state}
-            self._journal = Journal(log, about)
-            self._history.replay(self._journal.events, self.n_rows)
+            self._journal = Journal(log, self._about(), accepts=self._is_event, trust_data=repair)
+            self._replay(self._journal.events)
             self._check_kinds()
+        self._set_goal(goal, risk)
         self._selector = QuestionSelector(self.points, self.random_state)
+
+    def _is_event(self, event: Mapping[str, Any]) -> bool:
+        """Return whether an event of a log is one of this session."""
+        return event.get("do") in PROOF_EVENTS or is_event(event, self.n_rows)
+
+    def _replay(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Restore answers and proof from the events of a log."""
+        usable = True
+        for event in events:
+            do = event["do"]
+            if do not in PROOF_EVENTS:
+                self._history.apply(event)
+                if do == "rename":
+                    self.proof.rename(event["value"], event.get("to"))
+                self._events.append(dict(event))
+                continue
+            try:
+                if do == "goal":
+                    self._follow_goal(goal_of(event))
+                    self._goal_is_logged = usable = True
+                elif usable:
+                    self.proof.apply(event, self._history.answers)
+            except (KeyError, TypeError, ValueError, IndexError, zlib.error):
+                # A line that the proof needs is damaged. The answers are not affected; the proof
+                # starts again.
+                self.proof = Proof(self.n_rows, self.proof.goal, self.random_state)
+                self._goal_is_logged = usable = False
+                self._events = [e for e in self._events if e["do"] not in PROOF_EVENTS]
+            if usable:
+                self._events.append(dict(event))
+
+    def _follow_goal(self, goal: Goal) -> None:
+        """Continue the proof with a goal, or start a new one."""
+        if self.proof.continues(goal):
+            self.proof.goal = goal
+        else:
+            self.proof = Proof(self.n_rows, goal, self.random_state)
+
+    def _set_goal(self, goal: float | Goal | None, risk: float) -> None:
+        """Set the goal of this session."""
+        if goal is None:
+            return
+        wanted = goal if isinstance(goal, Goal) else Goal(level=float(goal), risk=risk)
+        if wanted != self.proof.goal:
+            self._follow_goal(wanted)
+            self._goal_is_logged = False
+
+    @property
+    def goal(self) -> Goal:
+        """What is to be proved."""
+        return self.proof.goal
+
+    def statement(self, *, refresh: bool = True) -> Statement:
+        """Return what the random checks prove about the predictions of the unlabelled rows.
+
+        Parameters
+        ----------
+        refresh : bool, default=True
+            Whether to update the predictions first.
+
+        Returns
+        -------
+        Statement
+            The proved share, whether the goal is reached, and how many more answers it may take.
+            Its ``text`` is the sentence that the page and the report show.
+        """
+        if refresh and self.labels:
+            self.refresh()
+        with self._lock:
+            answers, latest = dict(self._history.answers), self.latest
+            key = (self.version, id(latest), len(self.proof.rows), self.goal)
+            if self._last_statement is None or self._last_statement[0] != key:
+                self._last_statement = (key, self.proof.statement(answers, latest))
+            return self._last_statement[1]
+
+    def _record(self, event: dict[str, Any]) -> None:
+        """Log an event of the proof, then apply it."""
+        if not self._goal_is_logged:
+            self._goal_is_logged = True
+            self._record(self.proof.goal_event())
+        event = self._save(event)
+        if event["do"] != "goal":
+            self.proof.apply(event, self._history.answers)
+
+    def _save(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Write an event to the log, if there is one; return it with its number."""
+        if self._journal is not None:
+            event = self._journal.write(event)
+        else:
+            event = {**event, "n": len(self._events) + 1}
+        self._events.append(event)
+        return event
+
+    def set_goal(self, goal: float | Goal, *, risk: float | None = None) -> None:
+        """Set what is to be proved.
+
+        Another level of the same goal continues the proof. Any other change starts a new one, with
+        a risk of its own.
+
+        Parameters
+        ----------
+        goal : float or Goal
+            The accuracy to prove, or another goal.
+        risk : float, optional
+            Probability that a statement is wrong; by default, as before.
+        """
+        with self._fitting, self._lock:
+            self._set_goal(goal, self.goal.risk if risk is None else risk)
+            if not self.proof.holds:
+                self._held = None
+            self.version += 1
+
+    def certificate(self, *, refresh: bool = True) -> dict[str, Any]:
+        """Return the certificate of the session, which ``gdpa verify-session`` checks.
+
+        Parameters
+        ----------
+        refresh : bool, default=True
+            Whether to update the predictions first.
+
+        Returns
+        -------
+        dict
+            Plain data: goal, seed, all answers, the predictions and probabilities recorded before
+            each random check, the sequence of proved shares, and the statement.
+        """
+        if refresh and self.labels:
+            self.refresh()
+        with self._lock:
+            latest = self.latest
+            if latest is None or not self.proof.rows:
+                raise ValueError("a certificate needs at least one random check of a prediction")
+            final = self.proof.model_event(latest, hold=self.proof.holds, at=self._history.number)
+            return make_certificate(
+                about=self._about(), given=self._given, events=self._events, final=final
+            )
+
+    def _about(self) -> dict[str, Any]:
+        """Return the values that identify the data."""
+        return {"rows": self.n_rows, "data": fingerprint(self.X), "seed": self.random_state}
+
+    def _draw_check(self, is_open: NDArray[np.bool_]) -> int | None:
+        """Draw a random check, and log its probabilities and the prediction before it is asked."""
+        level = self.goal.level
+        if self._selector.waits and level is not None and self.labels:
+            self.refresh()
+        with self._lock:
+            latest = self.latest
+            if latest is None or latest.classes.size < 2:
+                return None
+            answers = self._history.answers
+            is_open = is_open.copy()
+            is_open[list(answers)] = False  # answered while the question was chosen
+            unanswered = np.ones(self.n_rows, dtype=bool)
+            unanswered[list(answers)] = False
+            busy = np.flatnonzero(unanswered & ~is_open).tolist()
+            if not self.proof.is_current(latest, unanswered):
+                number = self._history.number
+                self._record(self.proof.model_event(latest, hold=self.proof.holds, at=number))
+            event = self.proof.check_event(is_open, answers, busy=busy)
+            if event is None:
+                return None
+            self._record(event)
+            return int(event["row"])
+
+    @property
+    def log_notes(self) -> list[str]:
+        """Messages about the log: damaged lines, which are not used, and where they are kept."""
+        return [] if self._journal is None else list(self._journal.notes)
+
+    def repair_log(self) -> Path | None:
+        """Write the undamaged lines of the log to a new file, and keep the old one beside it.
+
+        Returns
+        -------
+        Path or None
+            The old log; None if the session has no log or nothing is damaged.
+        """
+        with self._lock:
+            return None if self._journal is None else self._journal.repair()
 
     @property
     def answers(self) -> dict[int, Answer]:
@@ -224,14 +430,25 @@ class LabelingSession:
                 leases = dict(self._leases)
             mine = [(r, held.purpose) for r, held in leases.items() if held.annotator == annotator]
             asked = mine[:n]
+            # Checks that were drawn for somebody who did not answer.
+            waiting = [r for r in self.proof.open_checks(history.answers) if r not in leases]
+            asked += [(row, "check") for row in waiting[: n - len(asked)]]
             if len(asked) < n:
                 asked += self._second_opinion(annotator, leases)
             if len(asked) < n:
                 busy = {r: held.purpose for r, held in leases.items() if held.purpose != "second"}
-                asked += self._selector.select(n - len(asked), history, busy)
+                busy |= dict.fromkeys(waiting, "check")
+                asked += self._selector.select(
+                    n - len(asked),
+                    history,
+                    busy,
+                    draw=self._draw_check,
+                    checks_only=self.proof.holds,
+                )
             with self._lock:
                 for row, purpose in asked:
-                    self._leases[row] = _Lease(annotator, purpose, now + self.lease)
+                    lease = min(self.lease, CHECK_LEASE) if purpose == "check" else self.lease
+                    self._leases[row] = _Lease(annotator, purpose, now + lease)
             return np.array([row for row, _ in asked], dtype=np.intp)
 
     def _second_opinion(self, annotator: str, leases: dict[int, _Lease]) -> list[tuple[int, str]]:
@@ -374,7 +591,8 @@ class LabelingSession:
                 return undone
             row = rows[0]
             before = self._history.answers.get(row)
-            self._write({"do": "undo"} | ({"key": key} if key else {}), annotator)
+            event: dict[str, Any] = {"do": "undo", "of": self._history.undo_target(annotator)}
+            self._write(event | ({"key": key} if key else {}), annotator)
             now = self._history.answers.get(row)
             purpose = "own" if before is None else before.purpose
             if before is not None and now is not None and len(now.opinions) < len(before.opinions):
@@ -401,10 +619,11 @@ class LabelingSession:
                 mine = known and held is not None and held.annotator == annotator
                 event |= {"do": "second" if mine else event["do"], "purpose": "own"}
         event |= {"by": annotator, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-        if self._journal is not None:
-            self._journal.write(event)
+        event = self._save(event)
         for row in self._history.apply(event):
             self._leases.pop(row, None)
+        if event["do"] == "rename":
+            self.proof.rename(event["value"], event["to"])
         self.version += 1
 
     def in_background(self) -> None:
@@ -443,14 +662,21 @@ class LabelingSession:
         with self._fitting:
             with self._lock:
                 labels, version = self._history.labels, self.version
+                number = self._history.number
             if not labels:
                 raise ValueError("no row has a label yet")
             current = self.latest
+            if current is not None and current.version == version:
+                return current
+            if self.proof.holds and not self._release():
+                self.latest = self._held_predictions(labels, version)
+                return self.latest
             if current is None or current.version != version:
                 if current is not None and current.classes.size > 1:
                     for row in labels.keys() - current.trained.keys():
                         self._unseen[row] = (current.classes, current.probabilities[row].copy())
-                current = self.latest = self._predict(labels, version)
+                current = self._predict(labels, version)
+                self._publish(current, number)
                 most = len(labels) - SETTLE_LABELS
                 earlier = [predicted for n_labels, predicted in self._past if n_labels <= most]
                 if earlier:
@@ -458,6 +684,63 @@ class LabelingSession:
                 if not self._past or len(labels) >= self._past[-1][0] + SETTLE_LABELS // 2:
                     self._past.append((len(labels), current.labels))
             return current
+
+    def _publish(self, predictions: Predictions, number: int) -> None:
+        """Use new predictions; hold them fixed if checking them is expected to reach the goal."""
+        with self._lock:
+            self.latest = predictions
+            answers = self._history.answers
+            questions = sum(answer.purpose != "given" for answer in answers.values())
+            if self.goal.level is None or predictions.classes.size < 2 or questions < CHECKS_FROM:
+                return
+            plan = self.proof.plan(predictions, answers)
+            if plan is not None and not plan.learn:
+                self._held = predictions
+                self._record(self.proof.model_event(predictions, hold=True, at=number))
+
+    def _release(self) -> bool:
+        """Stop holding the predictions if a new fit is expected to reach the goal sooner."""
+        with self._lock:
+            answers, latest = self._history.answers, self.latest
+            labels = sum(answer.value is not None for answer in answers.values())
+            if latest is None or labels < RECONSIDER * self.proof.held_labels:
+                return False
+            if self.proof.statement(answers, latest, forecast=False).reached:
+                return False
+            plan = self.proof.plan(latest, answers)
+            if plan is not None and not plan.learn:
+                return False
+            self._record({"do": "release"})
+            self._held = None
+            return True
+
+    def _held_predictions(self, labels: Mapping[int, Value], version: int) -> Predictions:
+        """Return the held predictions, with the labels that are known now."""
+        if self._held is None:
+            self._held = self._restored()
+        held = self._held
+        classes = np.unique(np.array([*held.classes.tolist(), *labels.values()]))
+        place = np.searchsorted(classes, held.classes)
+        probabilities = np.zeros((self.n_rows, classes.size))
+        probabilities[:, place] = held.probabilities
+        codes = place[held.codes]
+        rows = np.array(list(labels), dtype=np.intp)
+        codes[rows] = np.searchsorted(classes, np.array(list(labels.values())))
+        return Predictions(version, classes, codes, probabilities, held.trained, held.model)
+
+    def _restored(self) -> Predictions:
+        """Return the held predictions after a restart."""
+        history = AnswerHistory({r: a for r, a in self.answers.items() if a.purpose == "given"})
+        for event in self._events:
+            if event["do"] not in PROOF_EVENTS and event["n"] <= self.proof.held_at:
+                history.apply(event)
+        fitted = self._predict(history.labels, -1)
+        # The log decides, in case that another version of a library fits differently.
+        codes = fitted.codes.copy()
+        place = {value: i for i, value in enumerate(fitted.classes.tolist())}
+        for row, value in self.proof.held_values().items():
+            codes[row] = place.get(value, codes[row])
+        return replace(fitted, codes=codes)
 
     def predictions(self) -> NDArray[Any]:
         """Return a label for every row; known labels are kept.
@@ -569,7 +852,7 @@ class LabelingSession:
             adopt_encoder(model, self.encoder)
         return model
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, escape: bool = False) -> Path:
         """Save the predictions or the classifier.
 
         Parameters
@@ -578,6 +861,8 @@ class LabelingSession:
             The file. With the extension ".csv", a table is written: row, label, label_predicted,
             label_probability, label_skipped. With any other, the classifier is written, for
             :meth:`gdpa.CommitteeClassifier.load`.
+        escape : bool, default=False
+            Whether to put an apostrophe before labels that a spreadsheet would run as formulas.
 
         Returns
         -------
@@ -589,7 +874,8 @@ class LabelingSession:
             if self.labels:
                 self.refresh()
             columns = {"row": range(1, self.n_rows + 1), **self.columns("label")}
-            write_text(target, csv_text(list(columns), list(columns.values())))
+            cells = [escape_formulas(c) if escape else c for c in columns.values()]
+            write_text(target, csv_text(list(columns), cells))
             return target
         return self.classifier().save(target)
 

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from ..tables import Table, TableEncoder, TableError, read_table
 from ..tables.encoder import WEAK
 from ..tables.pictures import picture_folder
-from ..tables.read import drop_predictions
+from ..tables.read import drop_predictions, notes_on_labels
 from .controller import Controller
 from .exports import Exporter
+from .guarantee import Goal
 from .images import ArrayImages, FileImages
 from .rows import Images, RowView
 from .session import LabelingSession
@@ -45,6 +46,8 @@ class TableSource:
         Classes that have a button from the start.
     unlabeled : str, optional
         Value of an unknown label, besides missing cells.
+    escape : bool
+        Whether exported answers and predictions are escaped for spreadsheets.
     reading : mapping
         Options of :func:`~gdpa.tables.read_table`.
     """
@@ -59,6 +62,7 @@ class TableSource:
     columns: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
     unlabeled: str | None = None
+    escape: bool = False
     embedding: Mapping[str, Any] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
 
@@ -85,7 +89,11 @@ class TableSource:
         as_text = {name for name, kind in self.columns.items() if kind in ("category", "text")}
         as_text |= {self.text} if self.text else set()
         table = read_table(
-            self.data, as_text=frozenset(as_text), target=self.target, **self.reading
+            self.data,
+            as_text=frozenset(as_text),
+            target=self.target,
+            written=True,
+            **self.reading,
         )
         named = [self.text, self.image, self.id_column, *self.drop, *self.columns]
         for name in filter(None, named):
@@ -101,6 +109,8 @@ def open_table(
     encoder: TableEncoder | None = None,
     labels: Sequence[str | None] | None = None,
     command: str = "",
+    repair: bool = False,
+    goal: Goal | None = None,
 ) -> tuple[Controller, Exporter, list[str]]:
     """Read a file and start a session.
 
@@ -118,6 +128,10 @@ def open_table(
         Labels of a saved model, one per row.
     command : str, default=""
         The command, for the report.
+    repair : bool, default=False
+        Whether to read a log of an earlier release whose first line is damaged.
+    goal : Goal, optional
+        What is to be proved; by default, as in the log.
 
     Returns
     -------
@@ -131,10 +145,14 @@ def open_table(
     table = source.read()
     source = source.of_files(table)
     notes = list(table.notes)
-    known = _labels(table, source, labels, notes)
+    in_file = _labels(table, source, notes)
+    known = _with_labels_of_model(in_file, labels, table.source)
     images = _images(table, source)
     X, encoder = _features(table, source, images, encoder, notes, seed)
-    session = LabelingSession(X, known, random_state=seed, log=log, rescale=None)
+    session = LabelingSession(
+        X, known, random_state=seed, log=log, rescale=None, repair=repair, goal=goal
+    )
+    notes += session.log_notes
     hidden = {source.target, source.id_column, source.text, source.image, *source.drop}
     shown = [] if source.shape else [name for name in table.names if name not in hidden]
     ids = None if source.id_column is None else table.column(source.id_column).cells()
@@ -155,19 +173,29 @@ def open_table(
         groups=_groups(encoder, shown, X.shape[1]),
     )
     named = (source.title, source.target, source.id_column)
-    exporter = Exporter(session, *named, table, encoder, ids, notes, command, images)
+    exporter = Exporter(
+        session,
+        *named,
+        table,
+        encoder,
+        ids,
+        notes,
+        command,
+        unknown=[label is None for label in in_file],
+        images=images,
+        escape=source.escape,
+    )
     return controller, exporter, notes
 
 
-def _labels(
-    table: Table, source: TableSource, given: Sequence[str | None] | None, notes: list[str]
-) -> list[str | None]:
-    """Return the labels of the table, completed by those of a saved model."""
+def _labels(table: Table, source: TableSource, notes: list[str]) -> list[str | None]:
+    """Return the labels of the table; None where unknown."""
     known: list[str | None] = [None] * table.n_rows
     if source.target in table.names:
         cells = table.column(source.target).cells()
         marker = (source.unlabeled or "").strip()
-        known = [None if cell in ("", marker) else cell for cell in cells]
+        known = [None if cell.strip() in ("", marker) else cell for cell in cells]
+        notes += notes_on_labels(source.target, known)
         kinds = len(set(known) - {None})
         if kinds > 1000 or (kinds > 50 and 2 * kinds > sum(k is not None for k in known)):
             raise TableError(
@@ -176,13 +204,18 @@ def _labels(
             )
     else:
         notes.append(f"{table.source} has no column {source.target!r}: starting without labels")
-    if given is not None:
-        if len(given) != table.n_rows:
-            raise ValueError(
-                f"{table.source} has {table.n_rows} rows, the model was fitted on {len(given)}"
-            )
-        known = [b if a is None else a for a, b in zip(known, given, strict=True)]
     return known
+
+
+def _with_labels_of_model(
+    known: list[str | None], given: Sequence[str | None] | None, name: str
+) -> list[str | None]:
+    """Complete the labels of the table by those of a saved model."""
+    if given is None:
+        return known
+    if len(given) != len(known):
+        raise ValueError(f"{name} has {len(known)} rows, the model was fitted on {len(given)}")
+    return [b if a is None else a for a, b in zip(known, given, strict=True)]
 
 
 def _images(table: Table, source: TableSource) -> Images | None:

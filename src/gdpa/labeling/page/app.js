@@ -356,8 +356,20 @@ function showKey() {
   $("edit-key").value = place < 0 ? "" : keysOf(state.classes)[place][0] || "";
 }
 
+$("goal-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  try {
+    await post("api/goal", { percent: Number($("goal-percent").value) });
+    $("goal-note").textContent = "The goal is set.";
+    await update();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    $("goal-note").textContent = error.message;
+  }
+});
+
 let formats = [];
-const NAMES = { parquet: "Parquet", jsonl: "JSON lines", labelstudio: "Label Studio", folders: "Folders (ZIP)" };
+const NAMES = { parquet: "Parquet", jsonl: "JSON lines", labelstudio: "Label Studio", folders: "Folders (ZIP)", certificate: "Certificate" };
 function drawFormats() {
   const query = $("who").checked ? "?who=1" : "";
   const link = (kind) => el("a", { href: `export/${kind}${query}`, download: "", textContent: NAMES[kind] });

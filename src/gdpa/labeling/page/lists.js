@@ -2,7 +2,8 @@
 
 import { el } from "./dom.js";
 
-const percent = (share) => `${Math.round(100 * share)} %`;
+const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
+const unbroken = (text) => text.replaceAll(" %", "\u00a0%");
 const about = (entry) => [entry.name, entry.about].filter(Boolean).join(" · ");
 
 // A list of rows; when it is redrawn, pictures are not loaded again, and the focus stays where it was.
@@ -77,37 +78,57 @@ export function drawPreview(host, rows, onOpen) {
   );
 }
 
+// What is proved comes first; what the model expects is a second, clearly named number.
 export function drawAccuracy(state) {
+  drawProof(state.proof, state.labelled);
   const found = state.estimate;
-  const figure = document.getElementById("accuracy");
   const badge = document.getElementById("accuracy-state");
   const text = document.getElementById("accuracy-text");
-  document.getElementById("gauge").hidden = found === null;
   const late = state.labelled - state.trained;
-  badge.hidden = !state.following || state.labelled === 0;
+  badge.hidden = !state.following || state.labelled === 0 || state.proof.holds;
   badge.textContent = late > 0
     ? `Updating with ${late} new answer${late > 1 ? "s" : ""} …`
     : "Updating …";
   if (found === null) {
-    figure.textContent = state.labelled ? "Not enough answers yet" : "Give the first label";
     text.textContent =
-      "After about ten answers in at least two classes, the accuracy of the predictions for the " +
-      "other rows is displayed here. Each row has one label.";
+      "After about ten answers in at least two classes, the accuracy that the model expects is " +
+      "displayed here. Each row has one label.";
     return;
   }
-  figure.textContent = `${percent(found.low)} to ${percent(found.high)}`;
-  const range = document.getElementById("gauge-range");
-  range.style.left = `${100 * found.low}%`;
-  range.style.width = `${100 * (found.high - found.low)}%`;
-  document.getElementById("gauge-point").style.left = `${100 * found.accuracy}%`;
   const words = [
-    `of the unlabelled rows are predicted correctly, with 90 % confidence. Based on ` +
-      `${found.answers} answers that the model had not seen`,
+    `The model expects ${percent(found.low)} to ${percent(found.high)} right ` +
+      `(an estimate, based on ${found.answers} answers that it had not seen).`,
   ];
-  if (found.checks) words[0] += `; ${found.right} of ${found.checks} random checks were correct`;
-  words[0] += ".";
   if (found.settled) words.push("The predictions are stable: more labels change little.");
-  else if (found.changed !== null)
+  else if (found.changed !== null && !state.proof.holds)
     words.push(`The latest labels changed ${percent(found.changed)} of the predictions.`);
   text.textContent = words.join(" ");
+}
+
+function drawProof(proof, labelled) {
+  const figure = document.getElementById("proved");
+  const bar = document.getElementById("proof-bar");
+  const goal = document.getElementById("proof-goal");
+  const shown = proof.proved > 0 ? `At least ${proof.proved}\u00a0%` : "Nothing proved yet";
+  const words = labelled ? shown : "Give the first label";
+  if (figure.textContent !== words) figure.textContent = words;
+  figure.classList.toggle("reached", proof.reached);
+  bar.hidden = proof.goal === null && proof.proved <= 0;
+  bar.setAttribute(
+    "aria-label",
+    `Proved: ${proof.proved} %` + (proof.goal === null ? "" : `; goal: ${proof.goal} %`),
+  );
+  document.getElementById("proof-done").style.width = `${proof.proved}%`;
+  goal.hidden = proof.goal === null;
+  goal.style.left = `${proof.goal ?? 0}%`;
+  document.getElementById("proof-text").textContent = unbroken(proof.checks ? proof.text : proof.effort);
+  const more = [proof.forecast];
+  if (proof.checks) {
+    const right = proof.checks - proof.wrong;
+    more.push(`${right} of ${proof.checks} random checks were predicted correctly.`);
+  }
+  if (proof.holds && !proof.reached) more.push("The predictions stay as they are while they are checked.");
+  document.getElementById("proof-forecast").textContent = unbroken(more.filter(Boolean).join(" "));
+  const field = document.getElementById("goal-percent");
+  if (document.activeElement !== field && proof.goal !== null) field.value = proof.goal;
 }

@@ -1,0 +1,381 @@
+"""Is the guarantee of labelling kept, and how many answers does it take?
+
+    python -m benchmarks.guarantee --traces FOLDER            # record predictions, once
+    python -m benchmarks.guarantee --traces FOLDER --measure  # replay them, write GUARANTEE.md
+    python -m benchmarks.guarantee --write                    # only write GUARANTEE.md again
+
+A trace is a labelling session on a data set: the rows it asks for, and its predictions after 15 to
+100 answers. Replayed sessions draw their own checks from them, with a seed of their own. The sets
+include features without any information, rows sorted by class, and 5 % wrong labels.
+
+*Coverage*: 2,000 sessions in which the model changes six times. At each look, the true share of
+right predictions among the unlabelled rows is compared with what is proved. A session fails at a
+fixed time (its last look), at the first crossing (when the goal is first said to be reached), or
+for an adversary (at any look at all). The goals are chosen 5 points below the truth, half a point
+above it, or not at all.
+
+*Effort*: checks until 90 % is proved where exactly 95 % are right. A population of 5,000 rows is
+drawn with replacement from the rows of a set, so that the last predictions of its trace have that
+accuracy. *Even* draws the checks evenly without control variate, with the same bets and the same
+guarantee. A set without wrong predictions is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gdpa import LabelingSession
+from gdpa.labeling.accuracy import Predictions
+from gdpa.labeling.answers import Answer
+from gdpa.labeling.guarantee import Goal
+from gdpa.labeling.proof import Proof
+
+from .labeling import OTHERS, TABLES, generated, load
+from .machine import describe
+
+HERE = Path(__file__).parent
+STORE = HERE / "guarantee.json"
+PAGE = HERE / "GUARANTEE.md"
+ROWS = 1500
+SNAPSHOTS = (15, 20, 30, 40, 60, 80, 100)
+# Answers at which a replayed session holds its predictions, and lets them go again.
+HOLDS = ((40, 70), (100, 1000))
+ANSWERS = 170
+POPULATION = 5000
+MOST_CHECKS = 2000
+SETS = (
+    *("digits", *TABLES, *OTHERS),
+    *("generated points", "no information", "sorted by class", "5 % wrong labels"),
+)
+RISK = 0.05
+
+
+def data(name: str) -> tuple[Any, Any]:
+    """Features, and the answers that annotators give."""
+    rng = np.random.default_rng(0)
+    if name == "generated points":
+        return generated(ROWS, 0)
+    if name == "no information":
+        X, y = load("digits", 1, ROWS)
+        return rng.normal(size=X.shape), y % 2
+    if name == "sorted by class":
+        X, y = load("optdigits", 1, ROWS)
+        order = np.argsort(y, kind="stable")
+        return X[order], y[order]
+    if name == "5 % wrong labels":
+        X, y = load("segment", 1, ROWS)
+        wrong = rng.random(y.size) < 0.05
+        return X, np.where(wrong, (y + rng.integers(1, y.max() + 1, y.size)) % (y.max() + 1), y)
+    return load(name, 0, ROWS)
+
+
+@dataclass
+class Trace:
+    """A recorded session."""
+
+    truth: Any
+    asked: Any
+    classes: list[Any]
+    codes: list[Any]
+    probabilities: list[Any]
+
+    def predictions(self, number: int) -> Predictions:
+        """The predictions of one snapshot."""
+        return Predictions(
+            number,
+            self.classes[number],
+            self.codes[number],
+            self.probabilities[number],
+            {},
+        )
+
+    def at(self, answers: int) -> int:
+        """Number of the snapshot after so many answers."""
+        return max(0, int(np.searchsorted(SNAPSHOTS, answers, side="right")) - 1)
+
+
+def record(name: str, path: Path) -> None:
+    """Run a session and store its predictions."""
+    X, y = data(name)
+    session = LabelingSession(X)
+    asked = []
+    parts: dict[str, Any] = {}
+    for number in range(1, max(SNAPSHOTS) + 1):
+        row = int(session.next()[0])
+        session.label(row, int(y[row]))
+        asked.append(row)
+        if number in SNAPSHOTS:
+            now = session.refresh()
+            i = SNAPSHOTS.index(number)
+            parts[f"classes{i}"] = now.classes
+            # Without the labels: a row that is not labelled in a replay has the model's prediction.
+            parts[f"codes{i}"] = np.argmax(now.probabilities, axis=1)
+            parts[f"probabilities{i}"] = now.probabilities.astype(np.float32)
+    np.savez_compressed(path, truth=y, asked=np.array(asked), **parts)
+
+
+def read(path: Path) -> Trace:
+    """Read a stored trace."""
+    with np.load(path) as stored:
+        numbers = range(len(SNAPSHOTS))
+        return Trace(
+            truth=stored["truth"],
+            asked=stored["asked"],
+            classes=[stored[f"classes{i}"] for i in numbers],
+            codes=[stored[f"codes{i}"] for i in numbers],
+            probabilities=[stored[f"probabilities{i}"].astype(np.float64) for i in numbers],
+        )
+
+
+def replay(trace: Trace, goal: Goal, seed: int) -> dict[str, Any]:
+    """Replay a session with checks of its own; say at which looks a statement was false."""
+    n = trace.truth.size
+    rng = np.random.default_rng([seed, 11])
+    cannot_tell = rng.random(n) < 0.01
+    proof = Proof(n, goal, seed)
+    answers: dict[int, Answer] = {}
+    values = trace.truth.tolist()
+    chosen = iter(trace.asked.tolist())
+    number, held = 0, 0
+    found = {"fixed": False, "crossing": None, "adversary": False, "looks": 0}
+    for count in range(1, ANSWERS + 1):
+        holds = any(start <= count < stop for start, stop in HOLDS)
+        if not (holds and held):
+            number = trace.at(count)
+        held = holds
+        now = trace.predictions(number)
+        is_open = np.ones(n, dtype=bool)
+        is_open[list(answers)] = False
+        row = None
+        if count > 15 and (holds or count % 5 == 0):
+            if not proof.is_current(now, is_open) or holds != proof.holds:
+                proof.apply(proof.model_event(now, hold=bool(holds), at=0), answers)
+            event = proof.check_event(is_open, answers, busy=())
+            if event is not None:
+                proof.apply(event, answers)
+                row = int(event["row"])
+        if row is None:
+            row = next((r for r in chosen if is_open[r]), int(rng.choice(np.flatnonzero(is_open))))
+        answers[row] = Answer(None if cannot_tell[row] else values[row], "check")
+        if proof.rows:
+            false, crossed = look(proof, trace, answers, now, cannot_tell)
+            found["looks"] += 1
+            found["fixed"] = false
+            found["adversary"] |= false
+            if crossed is not None and found["crossing"] is None:
+                found["crossing"] = crossed
+    return found
+
+
+def look(
+    proof: Proof, trace: Trace, answers: dict[int, Answer], now: Predictions, cannot_tell: Any
+) -> tuple[bool, bool | None]:
+    """Whether the truth is excluded now, and, if the goal is said to be reached, falsely so."""
+    current = proof._current(now)
+    evidence, rows = proof._evidence(answers, current)
+    left = np.ones(trace.truth.size, dtype=bool)
+    left[list(answers)] = False
+    wrong = (now.classes[now.codes] != trace.truth) | cannot_tell
+    cost = float(wrong[left].sum())
+    needed = np.log(1.0 / proof.goal.risk)
+    false = evidence.log_capital(cost, goal_share=proof.goal_share) >= needed
+    if proof.goal.level is None:
+        return bool(false), None
+    allowed = (1.0 - proof.goal.level) * rows
+    if evidence.log_capital(allowed, goal_share=proof.goal_share) < needed:
+        return bool(false), None
+    return bool(false), bool(cost > allowed)
+
+
+def coverage(traces: dict[str, Trace], sessions: int) -> dict[str, dict[str, float]]:
+    """Count the sessions with a false statement, by set and by stopping time."""
+    results = {}
+    for place, (name, trace) in enumerate(traces.items()):
+        last = trace.predictions(len(SNAPSHOTS) - 1)
+        truth = float(np.mean(last.classes[last.codes] == trace.truth))
+        levels = [max(0.05, truth - 0.05), min(0.99, truth + 0.005), None]
+        number = sessions // len(traces) + (place < sessions % len(traces))
+        runs = [
+            replay(trace, Goal(level=levels[i % 3], risk=RISK), 10_000 * place + i)
+            for i in range(number)
+        ]
+        results[name] = {
+            "sessions": number,
+            "fixed": sum(r["fixed"] for r in runs),
+            "crossing": sum(bool(r["crossing"]) for r in runs),
+            "crossed": sum(r["crossing"] is not None for r in runs),
+            "adversary": sum(r["adversary"] for r in runs),
+            "looks": sum(r["looks"] for r in runs),
+            "accuracy": truth,
+        }
+        print(name, results[name], flush=True)
+    return results
+
+
+def resampled(trace: Trace, accuracy: float, seed: int) -> tuple[Predictions, Any] | None:
+    """The last predictions on rows drawn with replacement, of which the given share is right."""
+    rng = np.random.default_rng([seed, 12])
+    last = trace.predictions(len(SNAPSHOTS) - 1)
+    right = last.classes[last.codes] == trace.truth
+    if right.all():
+        return None
+    n_right = round(accuracy * POPULATION)
+    keep = np.r_[
+        rng.choice(np.flatnonzero(right), n_right),
+        rng.choice(np.flatnonzero(~right), POPULATION - n_right),
+    ]
+    rng.shuffle(keep)
+    part = Predictions(0, last.classes, last.codes[keep], last.probabilities[keep], {})
+    return part, trace.truth[keep]
+
+
+def even(predictions: Predictions) -> Predictions:
+    """The same predictions with equal confidences: one stratum, drawn evenly."""
+    n, k = predictions.probabilities.shape
+    p = np.full((n, k), 0.05 / max(1, k - 1))
+    p[np.arange(n), predictions.codes] = 0.95
+    return Predictions(0, predictions.classes, predictions.codes, p, {})
+
+
+def checks_until(predictions: Predictions, truth: Any, goal: Goal, seed: int) -> float:
+    """Checks until the goal is proved, at most MOST_CHECKS."""
+    n = truth.size
+    proof = Proof(n, goal, seed)
+    answers: dict[int, Answer] = {}
+    values = truth.tolist()
+    proof.apply(proof.model_event(predictions, hold=True, at=0), answers)
+    current = proof.last
+    for count in range(1, MOST_CHECKS):
+        is_open = np.ones(n, dtype=bool)
+        is_open[list(answers)] = False
+        proof.apply(proof.check_event(is_open, answers, busy=()), answers)
+        row = proof.rows[-1]
+        answers[row] = Answer(values[row], "check")
+        evidence, rows = proof._evidence(answers, current)
+        allowed = (1.0 - goal.level) * rows
+        if evidence.log_capital(allowed, goal_share=proof.goal_share) >= np.log(1.0 / goal.risk):
+            return float(count)
+    return float(MOST_CHECKS)
+
+
+def effort(traces: dict[str, Trace], seeds: int) -> dict[str, dict[str, float]]:
+    """Median checks to prove 90 % where 95 % are right, ours and evenly drawn."""
+    goal = Goal(level=0.9, risk=RISK)
+    results = {}
+    for place, (name, trace) in enumerate(traces.items()):
+        ours, theirs = [], []
+        for seed in range(seeds):
+            rows = resampled(trace, 0.95, seed)
+            if rows is None:
+                break
+            part, truth = rows
+            ours.append(checks_until(part, truth, goal, 1000 * place + seed))
+            theirs.append(checks_until(even(part), truth, goal, 1000 * place + seed))
+        if not ours:
+            print(f"{name}: no wrong prediction to draw from", flush=True)
+            continue
+        results[name] = {"ours": float(np.median(ours)), "even": float(np.median(theirs))}
+        print(name, results[name], flush=True)
+    return results
+
+
+def write(results: dict[str, Any]) -> None:
+    """Write the page."""
+    found, needed = results["coverage"], results["effort"]
+    total = sum(r["sessions"] for r in found.values())
+    looks = sum(r["looks"] for r in found.values())
+    rows = ["sessions", "accuracy", "fixed", "crossing", "adversary"]
+    lines = [
+        "# The guarantee of labelling",
+        "",
+        "Written by `python -m benchmarks.guarantee`, which says what is measured. "
+        f"Commit {results['commit']}.",
+        "",
+        "## Coverage",
+        "",
+        f"{total:,} replayed sessions, {looks:,} looks, risk {RISK:.0%} per session. Share of "
+        "sessions in percent with a false statement at the stopping time; at most "
+        f"{100 * RISK:.0f} are allowed. The accuracy is that of the last predictions.",
+        "",
+        "| set | sessions | accuracy | fixed time | first crossing | adversary |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, r in found.items():
+        shares = [100.0 * r[key] / r["sessions"] for key in rows[2:]]
+        cells = [f"{r['sessions']}", f"{100 * r['accuracy']:.1f}", *(f"{s:.1f}" for s in shares)]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    shares = [100.0 * sum(r[key] for r in found.values()) / total for key in rows[2:]]
+    lines.append(f"| all | {total} | | " + " | ".join(f"{s:.1f}" for s in shares) + " |")
+    ratios = [r["ours"] / r["even"] for r in needed.values()]
+    lines += [
+        "",
+        "## Effort",
+        "",
+        f"Checks to prove 90 % where 95 % are right, median of {results['seeds']} sessions; the "
+        f"median of the ratios is {np.median(ratios):.2f}.",
+        "",
+        "| set | ours | drawn evenly | ratio |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | {r['ours']:.0f} | {r['even']:.0f} | {r['ours'] / r['even']:.2f} |"
+            for name, r in needed.items()
+        ),
+    ]
+    PAGE.write_text("\n".join(lines) + "\n")
+
+
+def save(results: dict[str, Any]) -> None:
+    """Write the store, whole or not at all."""
+    part = STORE.with_suffix(".part")
+    part.write_text(json.dumps(results, indent=1) + "\n")
+    os.replace(part, STORE)
+
+
+def main() -> None:
+    """Read the options."""
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser.add_argument("--traces", type=Path, help="folder of the recorded predictions")
+    parser.add_argument("--measure", action="store_true", help="replay the recorded predictions")
+    parser.add_argument("--effort", action="store_true", help="measure the effort again only")
+    parser.add_argument("--write", action="store_true", help="write the page from the store")
+    parser.add_argument("--sessions", type=int, default=2000)
+    parser.add_argument("--seeds", type=int, default=21)
+    options = parser.parse_args()
+    if options.write:
+        write(json.loads(STORE.read_text()))
+        return
+    if options.traces is None:
+        parser.error("--traces FOLDER is needed")
+    options.traces.mkdir(exist_ok=True)
+    traces = {}
+    for name in SETS:
+        path = options.traces / f"{name.replace(' ', '-').replace('%', 'percent')}.npz"
+        if not path.exists():
+            record(name, path)
+            print(f"recorded {name}", flush=True)
+        traces[name] = read(path)
+    if options.effort:
+        results = json.loads(STORE.read_text())
+        results["effort"] = effort(traces, options.seeds)
+        save(results)
+        write(results)
+    if options.measure:
+        results = {
+            "commit": str(describe()["commit"]),
+            "seeds": options.seeds,
+            "effort": effort(traces, options.seeds),
+            "coverage": coverage(traces, options.sessions),
+        }
+        save(results)
+        write(results)
+
+
+if __name__ == "__main__":
+    main()
