@@ -44,6 +44,29 @@ def test_no_file_of_the_users_is_touched(tmp_path):
 
 
 @linux
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])
+def test_a_replaced_file_keeps_its_mode_and_owner(tmp_path, mode):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    if os.geteuid() == 0:
+        os.chown(target, 12345, 23456)
+    target.chmod(mode)
+    before = target.stat()
+    write_text(target, "new")
+    after = target.stat()
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(after.st_mode) == mode
+    assert (after.st_uid, after.st_gid) == (before.st_uid, before.st_gid)
+
+
+@linux
+def test_a_new_file_has_the_usual_mode(tmp_path):
+    (tmp_path / "plain").write_text("x")
+    write_text(tmp_path / "new", "x")
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@linux
 def test_a_link_is_replaced_and_its_end_stays(tmp_path):
     victim, target = tmp_path / "victim", tmp_path / "a.txt"
     victim.write_text("mine")

@@ -108,6 +108,7 @@ class StagingFolder:
             return
         with self.file.open("rb+") as written:
             os.fsync(written.fileno())
+        _copy_access(self.target, self.file)
         os.replace(self.file, self.target)
 
     def remove(self) -> None:
@@ -120,6 +121,25 @@ class StagingFolder:
 
     def __exit__(self, *_: Any) -> None:
         self.remove()
+
+
+def _copy_access(target: Path, staged: Path) -> None:
+    """Give a staged file the owner and the mode of the file that it replaces, if there is one.
+
+    A link is replaced, not followed, so the file that it points to does not count. Only root can
+    give a file to another owner; for others the file becomes theirs, with the same mode.
+    """
+    try:
+        found = target.lstat()
+    except OSError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        return
+    if hasattr(os, "chown"):  # before the mode, because chown resets parts of it
+        for owner, group in ((found.st_uid, -1), (-1, found.st_gid)):
+            with contextlib.suppress(OSError):
+                os.chown(staged, owner, group)
+    os.chmod(staged, stat.S_IMODE(found.st_mode))
 
 
 def _remove_abandoned(place: Path) -> None:

@@ -47,8 +47,11 @@ def test_self_loops_are_dropped():
 
 def test_duplicates():
     edges = [[0, 1, 2.0], [1, 0, 3.0], [1, 2, 1.0]]
-    with pytest.raises(ValueError, match=r"\(0, 1\) is listed more than once"):
+    with pytest.raises(ValueError, match=r"\(0, 1\) is listed more than once with the weights"):
         from_edges(edges)
+    with pytest.raises(ValueError, match=r"\(0, 1\) is listed more than once; .*list it once"):
+        from_edges([[0, 1], [1, 0]], duplicates="error")
+    assert from_edges([[0, 1], [1, 0]]).W[0, 1] == 1.0
     assert from_edges(edges, duplicates="sum").W[0, 1] == 5.0
     assert from_edges(edges, duplicates="max").W[1, 0] == 3.0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gdpa.graph import forest, forest_graph
-from gdpa.graph.forest import LeafEmbedding, leaf_weights
+from gdpa.graph.forest import LeafEmbedding, balanced_columns, leaf_weights
 
 
 def shares(rows, leaves):
@@ -35,7 +35,9 @@ def test_blocks_and_many_trees_change_nothing(leaves, monkeypatch):
     whole = forest_graph(many, 5)
     monkeypatch.setattr(forest, "BLOCK", 7 * 120)
     assert abs(forest_graph(many, 5) - whole).max() == 0
-    assert abs(forest_graph(leaves, 5) - whole).max() < 1e-15
+    # The same weights; ties depend on the leaves.
+    few, more = (np.sort(leaf_weights(a, a, 5).toarray(), axis=1) for a in (leaves, many))
+    np.testing.assert_allclose(few, more, rtol=1e-15)
 
 
 def test_equal_similarities_make_no_hubs():
@@ -96,7 +98,39 @@ def test_small_and_bad_input(leaves):
 
 
 def test_refused_before_memory_is_gone(leaves, monkeypatch):
-    monkeypatch.setattr("gdpa.graph.memory.available_memory", lambda: 10_000)
-    monkeypatch.setattr("gdpa.graph.memory.MIN_CHECKED_BYTES", 0)
+    monkeypatch.setattr("gdpa.memory.available_memory", lambda: 10_000)
+    monkeypatch.setattr("gdpa.memory.MIN_CHECKED_BYTES", 0)
     with pytest.raises(MemoryError, match="forest graph of 120 nodes"):
         forest_graph(leaves)
+
+
+def test_every_group_is_drawn_equally_often():
+    groups = np.repeat([0, 1, 2, 3], [1, 30, 1, 15])
+    columns = balanced_columns(groups)
+    share = np.bincount(groups[columns]) / columns.size
+    np.testing.assert_allclose(share, 0.25, atol=0.01)
+    assert set(columns.tolist()) == set(range(groups.size))
+    assert balanced_columns(np.arange(5)).tolist() == [0, 1, 2, 3, 4]
+    assert balanced_columns([7, 7, 7]).tolist() == [0, 1, 2]
+    wide = balanced_columns(np.concatenate([np.arange(3000), np.full(400, 3000)]))
+    assert wide.size <= 4096 + 400
+    with pytest.raises(ValueError, match="groups must be integers"):
+        balanced_columns([[0, 1]])
+
+
+def test_trees_on_balanced_columns_see_a_number_beside_many_features():
+    rng = np.random.default_rng(0)
+    n = 200
+    y = rng.integers(0, 4, n)
+    X = np.column_stack([y + 0.1 * rng.normal(size=n), rng.normal(size=(n, 200))])
+    columns = balanced_columns(np.repeat([0, 1], [1, 200]))
+    trees = pytest.importorskip("sklearn.tree")
+    right = {}
+    for name, kept in (("plain", np.arange(201)), ("balanced", columns)):
+        votes = np.zeros((n // 2, 4))
+        for seed in range(30):
+            tree = trees.ExtraTreeClassifier(max_features="sqrt", random_state=seed)
+            tree.fit(X[: n // 2, kept], y[: n // 2])
+            votes += tree.predict_proba(X[n // 2 :, kept])
+        right[name] = np.mean(votes.argmax(axis=1) == y[n // 2 :])
+    assert right["balanced"] > right["plain"] + 0.1

@@ -22,6 +22,7 @@ def f_score(found, truth):
     return 2.0 * (found & truth).sum() / max(1, found.sum() + truth.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:graphical_lasso")
 def test_planted_graphs_are_found_at_least_as_well_as_by_graphical_lasso():
     ours, lasso = [], []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import http.server
 import io
@@ -183,12 +184,53 @@ def test_a_classifier_learns_from_a_model_and_remembers_it(text_model, tmp_path)
     assert "features of the model" in model.columns_[0].done()
     new = {"review": ["fine film", "awful film"]}
     again = gdpa.CommitteeClassifier.load(model.save(tmp_path / "m.npz"))
+    again.encoder_.set_params(embed=str(text_model))
     assert again.predict(new).tolist() == model.predict(new).tolist() == ["yes", "no"]
     copied = pickle.loads(pickle.dumps(model))
     assert copied.predict(new).tolist() == ["yes", "no"]
     (text_model / "tokenizer_config.json").write_text("{}")  # the folder's content changes
+    changed = gdpa.CommitteeClassifier.load(tmp_path / "m.npz")
+    changed.encoder_.set_params(embed=str(text_model))
     with pytest.raises(ValueError, match="a different model"):
-        gdpa.CommitteeClassifier.load(tmp_path / "m.npz").predict(new)
+        changed.predict(new)
+
+
+@pytest.mark.parametrize("source", ["minilm", "the folder"])
+def test_a_model_file_never_reaches_the_network_or_another_file(
+    source, text_model, tmp_path, monkeypatch
+):
+    y = [label if i < 8 else None for i, label in enumerate(LABELS)]
+    encoder = TableEncoder(embed=str(text_model))
+    model = gdpa.CommitteeClassifier(columns=encoder, unlabeled=None).fit({"review": TEXTS}, y)
+    plan = model.encoder_.columns_[0]
+    crafted = dataclasses.replace(
+        plan.encoding, source=source if source == "minilm" else str(text_model)
+    )
+    model.encoder_.columns_ = type(model.encoder_.columns_)(
+        [dataclasses.replace(plan, encoding=crafted)]
+    )
+    loaded = gdpa.CommitteeClassifier.load(model.save(tmp_path / "m.npz"))
+
+    def refuse(*args, **_):
+        raise AssertionError(f"a model file must not cause this: {args}")
+
+    monkeypatch.setattr("gdpa.tables.embedding._fetch", refuse)
+    monkeypatch.setattr("gdpa.tables.embedding._session", refuse)
+    monkeypatch.setattr("gdpa.tables.embedding._tokenizer", refuse)
+    with pytest.raises(ValueError, match="give this model again"):
+        loaded.predict({"review": ["fine film"]})
+
+
+def test_the_digest_of_a_model_is_compared_before_it_is_parsed(text_model, tmp_path):
+    y = [label if i < 8 else None for i, label in enumerate(LABELS)]
+    encoder = TableEncoder(embed=str(text_model))
+    model = gdpa.CommitteeClassifier(columns=encoder, unlabeled=None).fit({"review": TEXTS}, y)
+    loaded = gdpa.CommitteeClassifier.load(model.save(tmp_path / "m.npz"))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "model.onnx").write_bytes(b"not a network: parsing it raises an error")
+    loaded.encoder_.set_params(embed=str(tmp_path / "other"))
+    with pytest.raises(ValueError, match="is a different model from the one of the fit"):
+        loaded.predict({"review": ["fine film"]})
 
 
 def test_a_function_is_shared_and_asked_for_after_loading(tmp_path):
@@ -200,7 +242,7 @@ def test_a_function_is_shared_and_asked_for_after_loading(tmp_path):
         model = gdpa.CommitteeClassifier(columns=encoder, unlabeled=None).fit({"review": TEXTS}, y)
         assert sorted(embed.asked) == sorted(TEXTS)  # the same object, each text once
         again = gdpa.CommitteeClassifier.load(model.save(tmp_path / "m.npz"))
-        with pytest.raises(ValueError, match="the embedding function is not stored"):
+        with pytest.raises(ValueError, match="give this model again"):
             again.predict({"review": ["good"]})
         again.encoder_.embed = embed
         assert again.predict({"review": ["good film 8"]}).tolist() == ["yes"]
@@ -235,6 +277,7 @@ def test_a_stopped_run_goes_on_and_computes_nothing_twice(table):
     assert np.isfinite(Z).all()
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_what_it_had(table, tmp_path):
     program = """
 import os, signal, sys

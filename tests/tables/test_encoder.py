@@ -307,3 +307,24 @@ def test_columns_named_like_identifiers_are_left_out(name, expected):
     values = np.random.default_rng(0).integers(0, 10**9, 30)
     encoder = TableEncoder().fit({name: values, "v": np.sin(np.arange(30.0))})
     assert (kinds(encoder)[name] == "left out") is expected
+
+
+def test_features_know_their_column():
+    rng = np.random.default_rng(0)
+    words = ["red fox runs", "blue sea and sky", "old green house", "a quiet river bank"]
+    rows = {
+        "id": list(range(60)),
+        "cm": rng.normal(size=60).tolist(),
+        "colour": [("red", "blue", "green")[i % 3] for i in range(60)],
+        "remark": [f"{words[i % 4]} {i} {words[(i // 4) % 4]}" for i in range(60)],
+    }
+    encoder = TableEncoder(columns={"remark": "text"}).fit(rows)
+    groups = encoder.columns_.feature_groups
+    assert groups.size == encoder.columns_.n_features == encoder.transform(rows).shape[1]
+    names = encoder.get_feature_names_out()
+    for name, group in zip(names, groups, strict=True):
+        assert name.startswith(encoder.columns_[group].name)
+    single = encoder.columns_.split_groups
+    sizes = np.unique(single, return_counts=True)[1]
+    assert sorted(sizes)[:-1] == [1, 1, 1, 1]  # the number and three colours
+    assert sizes.max() == encoder.columns_[3].n_features

@@ -17,6 +17,7 @@ def test_texts_of_numbers_are_numbers_again(values):
     assert np.array_equal(np.array(again), np.array(values, dtype=np.float64), equal_nan=True)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=4) | st.none()))
 def test_coded_texts_are_the_texts(cells):
     codes, texts = intern_texts(cells)

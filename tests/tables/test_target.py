@@ -8,20 +8,30 @@ from gdpa.tables import TableError, read_target, table_of
 
 
 def table(cells):
-    return table_of({"x": list(range(len(cells))), "y": cells}, "t.csv")
+    return table_of({"x": list(range(len(cells))), "y": cells}, "t.csv", target="y")
 
 
-@pytest.mark.parametrize("word", ["NA", "NaN", "", "null", "?", None, float("nan")])
-def test_what_is_missing_in_features_is_unknown_in_the_target(word):
+@pytest.mark.parametrize("word", ["", "  ", None, float("nan")])
+def test_empty_cells_are_unknown_labels(word):
     labels, notes = read_target(table(["a", "b", word, "a"]), "y")
     assert labels.tolist() == ["a", "b", None, "a"]
+    assert notes == ()
+
+
+@pytest.mark.parametrize("word", ["None", "NA", "nan", "null", "?", "-", "N/A"])
+def test_a_class_may_be_called_like_a_missing_value_and_a_line_says_so(word):
+    labels, notes = read_target(table(["a", word, word, None]), "y")
+    assert labels.tolist() == ["a", word, word, None]
+    assert f"2 cells {word!r} are read as a class; use --unlabeled " in notes[0]
+    labels, notes = read_target(table(["a", "b", word, None]), "y", unlabeled=word)
+    assert labels.tolist() == ["a", "b", None, None]
     assert notes == ()
 
 
 def test_a_marker_is_unknown_too_and_a_suspect_is_said():
     labels, notes = read_target(table(["a", "b", "unknown", ""]), "y")
     assert labels.tolist() == ["a", "b", "unknown", None]
-    assert "'unknown' is a class" in notes[0]
+    assert "1 cells 'unknown' are read as a class" in notes[0]
     labels, notes = read_target(table(["a", "b", "unknown", ""]), "y", unlabeled="unknown")
     assert labels.tolist() == ["a", "b", None, None]
     assert notes == ()
@@ -32,7 +42,7 @@ def test_a_marker_is_unknown_too_and_a_suspect_is_said():
 def test_numbers_are_classes_and_minus_one_can_mark():
     labels, notes = read_target(table([0.0, 1.0, 2.0, -1.0]), "y", complete=True)
     assert labels.tolist() == ["0", "1", "2", "-1"]
-    assert "'-1' is a class" in notes[0]
+    assert "1 cells '-1' are read as a class" in notes[0]
     labels, _ = read_target(table([0.0, 1.0, -1.0]), "y", unlabeled="-1.0")
     assert labels.tolist() == ["0", "1", None]
 
@@ -40,7 +50,7 @@ def test_numbers_are_classes_and_minus_one_can_mark():
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (["", "NA"], "no row has a label"),
+        (["", None], "no row has a label"),
         (["a", "a", ""], "the only class is 'a'"),
         (["a", "b"], "all 2 rows have a label"),
         ([f"c{i}" for i in range(30)] + [""], "30 distinct labels in 30 labelled rows"),

@@ -14,9 +14,11 @@ from gdpa.tables.features import TextEncoding
 from gdpa.tables.table import (
     MISSING,
     ArrowTexts,
+    clean_labels,
     clean_texts,
     intern_arrow,
     intern_texts,
+    is_blank,
     is_missing_text,
     to_numpy,
 )
@@ -56,20 +58,21 @@ def test_arrow_numbers_are_numpy_numbers():
     assert (codes.dtype, codes.tolist()) == (np.int32, [3, -1, 1])
 
 
-@pytest.mark.parametrize("verbatim", [False, True])
-def test_arrow_finds_missing_texts_as_python_does(verbatim):
+@pytest.mark.parametrize("labels", [False, True])
+def test_arrow_finds_missing_texts_as_python_does(labels):
     words = [
         *MISSING,
         *(f" {word.upper()} " for word in MISSING),
         *(f"{word}x" for word in MISSING),
     ]
     cells = [*words, "\u017f", "n\na", "na\nb", "\u00fc ", None]
-    found = clean_texts(arrow.array(cells, arrow.large_string()), verbatim=verbatim).to_pylist()
-    for cell, text in zip(cells, found, strict=True):
-        if cell is None or is_missing_text(cell):
+    clean, missing = (clean_labels, is_blank) if labels else (clean_texts, is_missing_text)
+    found = clean(arrow.array([*cells, "", " \t"], arrow.large_string())).to_pylist()
+    for cell, text in zip([*cells, "", " \t"], found, strict=True):
+        if cell is None or missing(cell):
             assert text is None
         else:
-            assert text == (cell if verbatim else cell.strip())
+            assert text == (cell if labels else cell.strip())
 
 
 def test_arrow_texts_are_a_sequence():

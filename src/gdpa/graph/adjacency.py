@@ -14,10 +14,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import unmasked
 from ..errors import unknown_choice
 
 LAPLACIANS = ("combinatorial", "normalized")
 MatrixLike: TypeAlias = ArrayLike | sp.sparray | sp.spmatrix
+
+# Largest difference of w_ij and w_ji that counts as rounding: relative to the larger of the two,
+# and relative to the largest weight of either node.
+ENTRY_ROUNDING = 1e-10
+NODE_ROUNDING = 1e-14
 
 
 def check_adjacency(
@@ -54,9 +60,8 @@ def check_adjacency(
     bad = np.flatnonzero(~np.isfinite(A.data))
     if bad.size:
         i, j = _position(A, int(bad[0]))
-        raise ValueError(
-            f"{name}[{i}, {j}] is {A.data[bad[0]]}; all weights must be finite numbers"
-        )
+        value = "masked" if np.ma.isMaskedArray(W) else A.data[bad[0]]
+        raise ValueError(f"{name}[{i}, {j}] is {value}; all weights must be finite numbers")
     if not signed and A.nnz and A.data.min() < 0:
         k = int(np.argmin(A.data))
         i, j = _position(A, k)
@@ -75,11 +80,12 @@ def _to_csr(W: MatrixLike, name: str) -> sp.csr_array:
     if isinstance(W, sp.sparray | sp.spmatrix):
         if np.issubdtype(W.dtype, np.complexfloating):
             raise ValueError(f"{name} is complex; real weights are needed")
-        A = sp.csr_array(W, dtype=np.float64, copy=True)
+        # Converted to float64 first: sums of duplicates could overflow small integers.
+        A = sp.csr_array(W.astype(np.float64))
         A.sum_duplicates()
     else:
         try:
-            dense = np.asarray(W)
+            dense = unmasked(W)
             if np.iscomplexobj(dense):
                 raise ValueError("complex")
             dense = dense.astype(np.float64, copy=False)
@@ -109,10 +115,17 @@ def _symmetrised(A: sp.csr_array, name: str) -> sp.csr_array:
         return A
     with np.errstate(over="ignore"):
         difference = abs(A - T).tocoo()
-    rounding = 1e-10 * np.abs(A.data).max(initial=0.0)
-    if difference.nnz and difference.data.max() > rounding:
-        k = int(np.argmax(difference.data))
-        i, j = int(difference.coords[0][k]), int(difference.coords[1][k])
+    # The two entries of a pair may differ by their own rounding. Entries that are sums of larger
+    # terms may also differ by the rounding of these, as far as it is small at both nodes.
+    larger = abs(A).maximum(abs(T)).tocsr()
+    largest = np.asarray(larger.max(axis=1).toarray()).ravel()
+    rows, columns = difference.coords
+    pair = np.asarray(larger[rows, columns]).ravel()
+    rounding = ENTRY_ROUNDING * pair + NODE_ROUNDING * np.minimum(largest[rows], largest[columns])
+    excess = difference.data - rounding
+    if difference.nnz and excess.max() > 0:
+        k = int(np.argmax(excess))
+        i, j = int(rows[k]), int(columns[k])
         raise ValueError(
             f"{name} must be symmetric, but {name}[{i}, {j}] = {A[i, j]:g} and "
             f"{name}[{j}, {i}] = {A[j, i]:g}; use ({name} + {name}.T) / 2"

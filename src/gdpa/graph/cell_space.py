@@ -107,8 +107,6 @@ class CellCenters:
         ----------
         X : ndarray of float32 of shape (n_points, n_features)
             Points.
-        n_jobs : int, default=1
-            Number of threads; the result does not depend on it.
 
         Returns
         -------
@@ -131,7 +129,8 @@ class CellCenters:
     def _nearest_in_groups(
         self, X: Float32Array, groups: Float32Array, factor: Float32Array
     ) -> NDArray[np.int32]:
-        m, searched = X.shape[0], min(GROUPS_SEARCHED, self.groups.shape[0])
+        m = X.shape[0]
+        searched = min(GROUPS_SEARCHED, self.groups.shape[0])
         padded = np.ones((m, X.shape[1] + 1), dtype=np.float32)
         padded[:, :-1] = X
         chosen = np.empty((searched, m), dtype=np.int16)

@@ -76,7 +76,10 @@ class CellJoin:
     def __init__(
         self, points: Float32Array, ends: IndexArray, order: NDArray[Any], space: CellSpace
     ) -> None:
-        self.points, self.ends, self.order, self.space = points, ends, order, space
+        self.points = points
+        self.ends = ends
+        self.order = order
+        self.space = space
         self.n_cells = space.centers.centers.shape[0]
         self.n_probe = min(8, self.n_cells)
 
@@ -121,7 +124,8 @@ class CellJoin:
         while short.size and probes < self.n_cells:
             # Queries that found fewer than k points visit more cells.
             probes = min(self.n_cells, 4 * probes)
-            rows, cells = residual[short], home[short]
+            rows = residual[short]
+            cells = home[short]
             again = self.best(rows, cells, self.space.visited(rows, cells, probes), k)
             best.index[short] = again.index
             short = short[again.count < k]
@@ -213,7 +217,9 @@ class CellJoin:
 
         With `k` > 0 there is no bound yet, and the k-th best value in the cell is used.
         """
-        hits, values, about = [], [], []
+        hits = []
+        values = []
+        about = []
         for start, stop in runs(visits):
             low, high = self.ends[visits[start] : visits[start] + 2].tolist()
             size = high - low
@@ -225,7 +231,8 @@ class CellJoin:
                 tile = np.empty(step * size, dtype=np.float32), np.empty(step * size, dtype=bool)
             for begin in range(start, stop, step):
                 end = min(stop, begin + step)
-                shape, pairs = (end - begin, size), (end - begin) * size
+                shape = (end - begin, size)
+                pairs = (end - begin) * size
                 value = np.matmul(q[begin:end], factor, out=tile[0][:pairs].reshape(shape))
                 bound = least[begin:end]
                 if 0 < k < size:
@@ -294,7 +301,8 @@ class Best:
         count = np.bincount(rows, minlength=self.count.size)
         place = np.arange(rows.size) - np.repeat(np.cumsum(count) - count, count)
         best = place < self.k
-        by_square, place = by_square[best], place[best]
+        by_square = by_square[best]
+        place = place[best]
         at = rows[by_square], place
         self.index[at] = indices[by_square]
         self.square[at] = squares[by_square]
@@ -363,7 +371,9 @@ def within_reach(
     q = q - center
     norms = np.einsum("ij,ij->i", q, q)
     limit = (reach / scale) ** 2 * (1 + 1e-9)
-    owners, others, near = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [np.empty(0)]
+    owners = [np.empty(0, np.intp)]
+    others = [np.empty(0, np.intp)]
+    near = [np.empty(0)]
     for rows in row_blocks(X.shape[0], 8 * (q.shape[0] + q.shape[1])):
         x = np.asarray(X[rows], dtype=np.float64) / scale - center
         x_norms = np.einsum("ij,ij->i", x, x)
@@ -407,7 +417,9 @@ def true_neighbors(
     """
     query, point, distance = within_reach(X[sample], X, reach, scale)
     other = point != sample[query]
-    query, point, distance = query[other], point[other], distance[other]
+    query = query[other]
+    point = point[other]
+    distance = distance[other]
     order = np.lexsort((point, distance, query))
     first = np.searchsorted(query[order], np.arange(sample.size))
     best = order[first[:, None] + np.arange(k)]

@@ -6,6 +6,7 @@ it is read without pickle and checked before use.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..checks import check_positive
 from ..errors import check_choice
-from ..linalg.operator import check_positive
 from .adjacency import check_adjacency
+
+DUPLICATES = ("same", "sum", "max", "error")
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def from_edges(
     weights: ArrayLike | None = None,
     *,
     n_nodes: int | None = None,
-    duplicates: str = "error",
+    duplicates: str = "same",
     signed: bool = False,
 ) -> NamedGraph:
     """Build the adjacency matrix of a list of undirected edges.
@@ -54,9 +57,10 @@ def from_edges(
     n_nodes : int, optional
         If given, ends are node numbers from 0 to n_nodes - 1, and nodes without an edge exist, too.
         Otherwise the nodes are the sorted names in `edges`.
-    duplicates : {"error", "sum", "max"}, default="error"
-        What to do with duplicate edges: raise an error, add their weights, or take the largest
-        (for lists that contain every edge in both directions).
+    duplicates : {"same", "sum", "max", "error"}, default="same"
+        What to do with an edge that is listed more than once, in either direction. "same": it
+        counts once, and different weights are an error. "sum" adds the weights, "max" takes the
+        largest, and "error" refuses every repeated edge.
     signed : bool, default=False
         Whether negative weights are accepted.
 
@@ -72,7 +76,7 @@ def from_edges(
     >>> graph.nodes.tolist(), graph.W.nnz
     (['a', 'b', 'c'], 4)
     """
-    check_choice("duplicates", duplicates, ("error", "sum", "max"))
+    check_choice("duplicates", duplicates, DUPLICATES)
     left, right, values = _columns(edges, weights)
     if n_nodes is None:
         try:
@@ -87,7 +91,14 @@ def from_edges(
     i, j = codes[: left.size], codes[left.size :]
     proper = i != j
     low, high, values = np.minimum(i, j)[proper], np.maximum(i, j)[proper], values[proper]
-    low, high, values = _merge(low, high, values, nodes, duplicates)
+    low, high, values = merge_edges(
+        low,
+        high,
+        values,
+        duplicates,
+        names=(left[proper], right[proper]),
+        hint=", or use duplicates='sum' or 'max'",
+    )
     n = nodes.size
     W = sp.coo_array(
         (np.tile(values, 2), (np.concatenate([low, high]), np.concatenate([high, low]))),
@@ -148,32 +159,80 @@ def _numbered(ends: NDArray[Any], n_nodes: int) -> tuple[NDArray[Any], NDArray[n
     return np.arange(n_nodes), ends.astype(np.intp)
 
 
-def _merge(
-    low: NDArray[np.intp],
-    high: NDArray[np.intp],
-    values: NDArray[np.float64],
-    nodes: NDArray[Any],
+def merge_edges(
+    i: NDArray[np.integer],
+    j: NDArray[np.integer],
+    weights: NDArray[np.float64],
     duplicates: str,
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-    """Merge duplicate edges."""
-    order = np.lexsort((high, low))
-    low, high, values = low[order], high[order], values[order]
-    new = np.ones(low.size, dtype=bool)
-    new[1:] = (low[1:] != low[:-1]) | (high[1:] != high[:-1])
+    *,
+    names: tuple[NDArray[Any], NDArray[Any]],
+    hint: str = "",
+) -> tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.float64]]:
+    """Merge edges that are listed more than once, by the one rule of all readers.
+
+    Parameters
+    ----------
+    i, j : ndarray of int of shape (n_edges,)
+        Ends of the edges, in the same order in both directions.
+    weights : ndarray of shape (n_edges,)
+        Their weights.
+    duplicates : {"same", "sum", "max", "error"}
+        As in :func:`from_edges`.
+    names : pair of ndarray of shape (n_edges,)
+        The ends as listed, for messages.
+    hint : str, default=""
+        How to choose another rule, for messages.
+
+    Returns
+    -------
+    i, j, weights : ndarray
+        The distinct edges, sorted.
+    """
+    order = np.lexsort((j, i))
+    i, j, weights = i[order], j[order], weights[order]
+    new = np.ones(i.size, dtype=bool)
+    new[1:] = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
     first = np.flatnonzero(new)
-    if first.size == low.size:
-        return low, high, values
+    if first.size == i.size:
+        return i, j, weights
+    before = first[np.cumsum(new) - 1]  # first listing of the same edge
+    refused = np.zeros(i.size, dtype=bool)
     if duplicates == "error":
-        k = int(np.flatnonzero(~new)[0])
+        refused = ~new
+    elif duplicates == "same":
+        refused = weights != weights[before]
+    if refused.any():
+        k = int(np.flatnonzero(refused)[0])
+        a, b = (str(end[order[before[k]]])[:40] for end in names)
+        different = weights[k] != weights[before[k]]
+        listed = f" with the weights {weights[before[k]]:g} and {weights[k]:g}" if different else ""
+        accepted = "list it once" + (", or with equal weights" if duplicates == "same" else "")
         raise ValueError(
-            f"the edge ({nodes[low[k]]}, {nodes[high[k]]}) is listed more than once; use "
-            "duplicates='sum', or 'max' if every edge is listed in both directions"
+            f"the edge ({a}, {b}) is listed more than once{listed}; an edge has no direction: "
+            f"{accepted}{hint}"
         )
     reduce = np.add if duplicates == "sum" else np.maximum
-    return low[first], high[first], reduce.reduceat(values, first)
+    return i[first], j[first], reduce.reduceat(weights, first)
 
 
-def from_networkx(G: Any, *, weight: str | None = "weight", signed: bool = False) -> NamedGraph:
+def is_networkx(graph: object) -> bool:
+    """Return whether an object is a NetworkX graph."""
+    return hasattr(graph, "is_directed") and hasattr(graph, "nodes") and hasattr(graph, "edges")
+
+
+def has_row_numbers(names: Iterable[object], n: int) -> bool:
+    """Return whether the names are the integers 0 to n - 1, in any order."""
+    whole = {int(v) for v in names if isinstance(v, int | np.integer) and type(v) is not bool}
+    return whole == set(range(n))
+
+
+def from_networkx(
+    G: Any,
+    *,
+    weight: str | None = "weight",
+    nodes: Iterable[Any] | None = None,
+    signed: bool = False,
+) -> NamedGraph:
     """Build the adjacency matrix of a NetworkX graph.
 
     Parameters
@@ -183,25 +242,59 @@ def from_networkx(G: Any, *, weight: str | None = "weight", signed: bool = False
     weight : str or None, default="weight"
         Edge attribute with the weight; edges without it have weight 1. None gives all edges weight
         1.
+    nodes : iterable of nodes, optional
+        The order of the rows: every node of G once. By default, rows are in the order of the node
+        numbers if the nodes are the integers 0 to n - 1, and otherwise in the order of ``G.nodes``.
     signed : bool, default=False
         Whether negative weights are accepted.
 
     Returns
     -------
     NamedGraph
-        The matrix, rows in the order of ``G.nodes``, and their names.
+        The matrix and the node of each row.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> from gdpa.graph import from_networkx
+    >>> G = networkx.Graph([(2, 1), (1, 0)])
+    >>> list(G.nodes), from_networkx(G).nodes.tolist()
+    ([2, 1, 0], [0, 1, 2])
+    >>> from_networkx(networkx.Graph([("b", "a")]), nodes=["a", "b"]).nodes.tolist()
+    ['a', 'b']
     """
-    if not (hasattr(G, "nodes") and hasattr(G, "edges") and hasattr(G, "is_directed")):
+    if not is_networkx(G):
         raise ValueError(f"G must be a networkx graph, got {type(G).__name__}")
     if G.is_directed():
         raise ValueError("G is directed; pass G.to_undirected()")
     names = list(G.nodes)
+    n = len(names)
     if not names:
         raise ValueError("G has no nodes; at least one is needed")
+    if nodes is not None:
+        names = _checked_order(list(nodes), names)
+    elif has_row_numbers(names, n):
+        names = sorted(names)
     number = {name: i for i, name in enumerate(names)}
     ends = np.array([(number[u], number[v]) for u, v in G.edges()], dtype=np.intp).reshape(-1, 2)
     values = None if weight is None else [w for _, _, w in G.edges(data=weight, default=1.0)]
-    graph = from_edges(ends, values, n_nodes=len(names), duplicates="sum", signed=signed)
-    nodes = np.empty(len(names), dtype=object)
-    nodes[:] = names
-    return NamedGraph(graph.W, nodes)
+    graph = from_edges(ends, values, n_nodes=n, duplicates="sum", signed=signed)
+    rows = np.empty(n, dtype=object)
+    rows[:] = names
+    return NamedGraph(graph.W, rows)
+
+
+def _checked_order(nodes: list[Any], names: list[Any]) -> list[Any]:
+    """Return `nodes` if it lists every name once."""
+    listed, wanted = set(nodes), set(names)
+    if len(listed) < len(nodes):
+        twice = next(node for i, node in enumerate(nodes) if node in nodes[:i])
+        raise ValueError(f"nodes lists {twice!r} twice; it must list every node of the graph once")
+    if listed != wanted:
+        unknown = [node for node in nodes if node not in wanted]
+        absent = [node for node in names if node not in listed]
+        what = f"has {unknown[0]!r}, which is no node of" if unknown else f"lacks {absent[0]!r} of"
+        raise ValueError(
+            f"nodes {what} the graph; it must list each of the {len(names)} nodes once"
+        )
+    return nodes

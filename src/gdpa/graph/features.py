@@ -20,6 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..arrays import unmasked
 from ..errors import ScaleWarning
 from .adjacency import MatrixLike, csr_from_parts
 
@@ -28,7 +29,8 @@ Features: TypeAlias = NDArray[Any] | sp.csr_array
 
 # Features with fewer columns are never stored as a sparse matrix, nor those with a larger share of
 # non-zeros. PubMed's words (a tenth) are sparse, images of digits (a fifth) are not.
-MANY_COLUMNS, FEW_NONZEROS = 100, 0.15
+MANY_COLUMNS = 100
+FEW_NONZEROS = 0.15
 # Maximum size of a block of rows.
 BLOCK_BYTES = 32 * 2**20
 
@@ -86,7 +88,7 @@ def check_features(X: MatrixLike, *, name: str = "X", n_features: int | None = N
         A = _check_sparse(X, name)
     else:
         try:
-            A = np.asarray(X)
+            A = unmasked(X)
             if np.iscomplexobj(A):
                 raise ValueError("complex")
             if A.dtype not in (np.float32, np.float64):
@@ -149,7 +151,8 @@ def _check_sparse(X: sp.sparray, name: str) -> sp.csr_array:
         raise ValueError(f"{name} must have two dimensions (samples, features), got {X.shape}")
     if np.issubdtype(X.dtype, np.complexfloating):
         raise ValueError(f"{name} is complex; real features are needed")
-    A = sp.csr_array(X, dtype=np.float64)
+    # Converted to float64 first: sums of duplicates could overflow small integers.
+    A = sp.csr_array(X.astype(np.float64, copy=False))
     if not A.has_canonical_format:
         A = A.copy()
         A.sum_duplicates()
@@ -291,7 +294,8 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
     # One key per row, equal for identical rows. It is summed column by column, because a matrix
     # product may round identical rows differently.
     n, d = X.shape
-    keys, factors = np.zeros(n), np.random.default_rng(0).uniform(1, 2, d) / (2 * d)
+    keys = np.zeros(n)
+    factors = np.random.default_rng(0).uniform(1, 2, d) / (2 * d)
     for block in row_blocks(n, 8 * d):
         for factor, column in zip(factors, np.asarray(X[block], np.float64).T, strict=True):
             keys[block] += factor * column
@@ -307,7 +311,8 @@ def thin_duplicates(X: Features, limit: int) -> Thinned:
         return nothing
     # Sort members within each group, so that the kept rows do not depend on the keys.
     order = np.lexsort((places, group))
-    members, sizes = suspects[places[order]], np.unique(group, return_counts=True)[1]
+    members = suspects[places[order]]
+    sizes = np.unique(group, return_counts=True)[1]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     place = np.arange(members.size) - np.repeat(ends[:-1], sizes)
     dropped = np.zeros(X.shape[0], dtype=bool)
@@ -346,7 +351,8 @@ class BoundingBox:
         """Measure the extent of the fitted points."""
         if not isinstance(X, np.ndarray):
             return cls(np.zeros(0), _reach(float(np.abs(X.data).max(initial=0.0))))
-        low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+        low = np.full(X.shape[1], np.inf)
+        high = np.full(X.shape[1], -np.inf)
         for rows in row_blocks(X.shape[0], 8 * X.shape[1]):
             np.minimum(low, X[rows].min(axis=0), out=low)
             np.maximum(high, X[rows].max(axis=0), out=high)

@@ -18,11 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from .. import memory
+from ..arrays import FloatArray
+from ..checks import check_positive
 from ..codec import check_numbers, storable
-from ..linalg.operator import check_positive
-from . import memory
-
-FloatArray = NDArray[np.float64]
 
 # Entries of one block of comparisons, which fits in the second-level cache.
 BLOCK = 2**18
@@ -68,24 +67,38 @@ def _shared(
         yield part, totals
 
 
-def _strongest(
-    counts: NDArray[Any], first: int, k: int, keep_itself: bool
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the k largest counts of each row; ties go to the nodes that follow the row's number.
+def _content_number(leaves: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return a number for each row of leaves; equal rows have equal numbers.
 
-    Ties are common; if they always went to the smallest numbers, those nodes would become hubs.
-    Without `keep_itself` a row is not its own neighbour.
+    The leaves are multiplied by pseudo-random odd numbers and added modulo 2^64. The sums are exact
+    and do not depend on other rows.
+    """
+    drawn = np.random.default_rng(0).integers(0, 2**63, leaves.shape[1], dtype=np.uint64)
+    factors = np.bitwise_or(drawn, np.uint64(1))
+    numbers = np.zeros(leaves.shape[0], dtype=np.uint64)
+    for t in range(leaves.shape[1]):
+        numbers += leaves[:, t].astype(np.uint64) * factors[t]
+    return numbers
+
+
+def _strongest(
+    counts: NDArray[Any], places: NDArray[np.intp], k: int, keep_itself: bool
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the k largest counts of each row; ties go to the nodes from the row's place on.
+
+    Ties are common; if they always went to the first nodes, those nodes would become hubs. Without
+    `keep_itself` the place of a row is its own node, which is not its neighbour.
     """
     b, n = counts.shape
     kind = np.int32 if (int(counts.max()) + 2) * n < 2**31 else np.int64
     keys: NDArray[np.signedinteger[Any]] = counts.astype(kind)
     if not keep_itself:
-        keys[np.arange(b), np.arange(first, first + b)] = -1
+        keys[np.arange(b), places] = -1
     keys *= n
-    # Row i of this view is n - 1 - ((j - i) mod n): distinct numbers below n.
+    # Row p of this view is n - 1 - ((j + p) mod n): distinct numbers below n.
     ladder = np.tile(np.arange(n - 1, -1, -1, dtype=kind), 2)
     rows = np.lib.stride_tricks.sliding_window_view(ladder, n)
-    keys += rows[(n - np.arange(first, first + b)) % n]
+    keys += rows[(n - places) % n]
     if k > 32:
         least = np.partition(keys, n - k, axis=1)[:, n - k, None]
         best = np.nonzero(keys >= least)[1].reshape(b, k)
@@ -98,31 +111,60 @@ def _strongest(
     return best, np.take_along_axis(counts, best, 1)
 
 
+def _tie_order(
+    rows: NDArray[Any], nodes: NDArray[Any], keep_itself: bool
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return an order of the nodes by their leaves, and the place of each row in it.
+
+    Without `keep_itself` the rows are the nodes, and each has its own place.
+    """
+    numbers = _content_number(nodes)
+    order = np.argsort(numbers, kind="stable")
+    if keep_itself:
+        places = np.searchsorted(numbers[order], _content_number(rows)) % order.size
+    else:
+        places = np.empty(order.size, dtype=np.intp)
+        places[order] = np.arange(order.size)
+    return order, places
+
+
 def _strongest_rows(
     rows: NDArray[Any], nodes: NDArray[Any], k: int, keep_itself: bool, groups: int = 1
 ) -> list[sp.csr_array]:
     """Return the k largest shares of common leaves of each row.
 
     Returns one matrix per group of trees, and one for all trees if there are several groups. They
-    are symmetric unless `keep_itself`.
+    are symmetric unless `keep_itself`. Ties depend on the leaves of rows and nodes in the trees of
+    the group, not on their order, and not on trees of other groups, which have seen other labels.
     """
     (m, n_trees), n = rows.shape, nodes.shape[0]
     sizes = [n_trees // groups] * groups + [n_trees] * (groups > 1)
     if m == 0 or k < 1:
         return [sp.csr_array((m, n), dtype=np.float64) for _ in sizes]
+    trees = [slice(g * sizes[0], (g + 1) * sizes[0]) for g in range(groups)]
+    if groups > 1:
+        trees.append(slice(None))
+    ties = [_tie_order(rows[:, part], nodes[:, part], keep_itself) for part in trees]
     indices = np.empty((len(sizes), m, k), dtype=np.int32)
     counts = np.empty_like(indices)
     for part, totals in _shared(rows, nodes, groups):
         whole = [totals.sum(axis=0, dtype=np.int32)] if groups > 1 else []
         for g, total in enumerate([*totals, *whole]):
-            best = _strongest(total, part.start, k, keep_itself)
-            indices[g, part], counts[g, part] = best
+            order, places = ties[g]
+            best, shared = _strongest(total[:, order], places[part], k, keep_itself)
+            best = order[best]
+            ascending = np.argsort(best, axis=1)
+            indices[g, part] = np.take_along_axis(best, ascending, 1)
+            counts[g, part] = np.take_along_axis(shared, ascending, 1)
     ends, found = np.arange(0, m * k + 1, k), []
     for g, size in enumerate(sizes):
         shares = counts[g].ravel() / float(size)
         W = sp.csr_array((shares, indices[g].ravel(), ends), shape=(m, n))
         W.eliminate_zeros()
-        found.append(W if keep_itself else sp.csr_array(W.maximum(W.T)))
+        if not keep_itself:
+            W = sp.csr_array(W.maximum(W.T))
+            W.sort_indices()  # so that a stored graph adds up in the same order
+        found.append(W)
     return found
 
 
@@ -248,6 +290,49 @@ def shared_leaves(rows: ArrayLike, nodes: ArrayLike) -> FloatArray:
     for part, totals in _shared(a, b):
         out[part] = totals[0] / a.shape[1]
     return out
+
+
+# A column is repeated at most so often, and all columns together are at most so many: 4 bytes per
+# labelled row each.
+MOST_REPEATS = 32
+MOST_COLUMNS = 4096
+
+
+def balanced_columns(groups: ArrayLike) -> NDArray[np.intp]:
+    """Repeat columns so that a tree draws every group of columns equally often.
+
+    scikit-learn's trees draw columns uniformly. If a text has 30 features and a number one, the
+    number is rarely among the columns that a split looks at. Trees that are grown on ``X[:,
+    columns]`` with the result `columns` draw groups instead; ``columns[feature]`` translates their
+    splits back. On a table of airports (two coordinates, three short texts, 537 labels) the
+    accuracy of 100 trees with random splits rises from 28 to 87 %.
+
+    Parameters
+    ----------
+    groups : array-like of int of shape (n_features,)
+        Number of the group of each column, such as
+        :attr:`gdpa.tables.columns.ColumnList.feature_groups`.
+
+    Returns
+    -------
+    ndarray of int
+        Columns, repeated if their group is smaller than others. ``arange(n_features)`` if all
+        groups have the same size.
+
+    Examples
+    --------
+    >>> from gdpa.graph.forest import balanced_columns
+    >>> balanced_columns([0, 1, 1, 1]).tolist()
+    [0, 0, 0, 1, 2, 3]
+    """
+    g = np.asarray(groups)
+    if g.ndim != 1 or g.dtype.kind not in "iu":
+        raise ValueError(f"groups must be integers of shape (n_features,), got {g.dtype} {g.shape}")
+    _, inverse, sizes = np.unique(g, return_inverse=True, return_counts=True)
+    largest = int(sizes.max(initial=1))
+    goal = min(largest, MOST_REPEATS, max(1, MOST_COLUMNS // max(sizes.size, 1)))
+    repeats = np.maximum(1, np.round(goal / sizes[inverse])).astype(np.intp)
+    return np.repeat(np.arange(g.size), repeats)
 
 
 @storable("leaf-embedding")

@@ -14,9 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from ..arrays import FloatArray
+from ..memory import check_memory
 from .adjacency import MatrixLike
 from .features import Features, check_features, row_blocks
-from .memory import check_memory
 from .neighbor_graph import (
     SCALE_NEIGHBOR,
     SMALLEST_WEIGHT,
@@ -29,8 +30,6 @@ from .neighbors import NeighborIndex
 from .search import feature_scale
 
 MEDIAN_SAMPLE = 2000
-
-FloatArray = NDArray[np.float64]
 
 
 def full_graph(
@@ -74,7 +73,8 @@ def full_graph(
     """
     if np.dtype(dtype) not in SMALLEST_WEIGHT:
         raise ValueError(f"dtype must be float32 or float64, got {dtype!r}")
-    bandwidth, A = check_bandwidth(bandwidth), check_features(X)
+    bandwidth = check_bandwidth(bandwidth)
+    A = check_features(X)
     n = A.shape[0]
     check_memory(
         np.dtype(dtype).itemsize * float(n) * n,

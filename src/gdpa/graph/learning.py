@@ -20,9 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from ..linalg.operator import check_positive
-
-FloatArray = NDArray[np.float64]
+from ..arrays import FloatArray
+from ..checks import check_positive
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .adjacency import MatrixLike, check_adjacency
+from .convert import NamedGraph
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -22,8 +23,9 @@ class Links:
 
     Parameters
     ----------
-    W : array-like or sparse matrix of shape (n_nodes, n_nodes)
-        Symmetric non-negative weights of all nodes.
+    W : array-like, sparse matrix or NamedGraph of shape (n_nodes, n_nodes)
+        Symmetric non-negative weights of all nodes. For a NetworkX graph pass
+        ``from_networkx(G, nodes=...)``, with the nodes in the order of the rows.
     nodes : array-like of int, optional
         The selected nodes; all by default. ``links[rows]`` selects some of them.
 
@@ -40,12 +42,13 @@ class Links:
     W: sp.csr_array
     nodes: NDArray[np.intp]
 
-    def __init__(self, W: MatrixLike, nodes: ArrayLike | None = None) -> None:
+    def __init__(self, W: MatrixLike | NamedGraph, nodes: ArrayLike | None = None) -> None:
         checked = W if isinstance(W, sp.csr_array) and nodes is not None else None
         if checked is None:
-            checked = check_adjacency(W, name="adjacency")
+            weights = W.W if isinstance(W, NamedGraph) else W
+            checked = check_adjacency(weights, name="adjacency")
         n = checked.shape[0]
-        chosen = np.arange(n) if nodes is None else np.asarray(nodes, dtype=np.intp)
+        chosen = np.arange(n) if nodes is None else np.array(nodes, dtype=np.intp)
         if chosen.ndim != 1 or (chosen.size and not (0 <= chosen.min() <= chosen.max() < n)):
             raise ValueError(f"nodes must be node numbers from 0 to {n - 1}")
         object.__setattr__(self, "W", checked)

@@ -20,16 +20,15 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import get_index_dtype
 
+from .. import memory
+from ..arrays import FloatArray
+from ..checks import check_positive
 from ..codec import storable
 from ..errors import unknown_choice
-from ..linalg.operator import check_positive
 from ..policy import DEFAULT_POLICY, Policy
-from . import memory
 from .adjacency import MatrixLike, check_adjacency, csr_from_parts
 from .features import check_n_neighbors, row_blocks
 from .neighbors import NeighborIndex
-
-FloatArray = NDArray[np.float64]
 
 BANDWIDTHS = ("self-tuning", "median")
 
@@ -267,7 +266,8 @@ def _rows_to_csr(indices: NDArray[Any], weights: NDArray[Any], n_columns: int) -
 
 def assemble(parts: list[NDArray[Any]], scales: FloatArray, dtype: DTypeLike) -> sp.csr_array:
     """Build the symmetric graph from `parts` (indices, distances), which it consumes."""
-    distances, indices = parts.pop(), parts.pop()
+    distances = parts.pop()
+    indices = parts.pop()
     n, k = indices.shape
     weights = distances if np.dtype(dtype) == np.float64 else np.empty((n, k), dtype=dtype)
     for rows in row_blocks(n, 48 * max(1, k)):
@@ -290,7 +290,8 @@ def assemble(parts: list[NDArray[Any]], scales: FloatArray, dtype: DTypeLike) ->
         entries = A.data[at], (A.indices[at] - part.start, at // max(k, 1))
         T = sp.csr_array(entries, shape=(part.stop - part.start, n))
         for rows in row_blocks(part.stop - part.start, 64 * (1 + 2 * k)):
-            first, last = part.start + rows.start, part.start + rows.stop
+            first = part.start + rows.start
+            last = part.start + rows.stop
             merged = A[first:last].maximum(T[rows])
             start = int(indptr[first])
             indptr[first + 1 : last + 1] = merged.indptr[1:] + start

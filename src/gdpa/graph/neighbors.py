@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import get_index_dtype
 
+from .. import memory
 from ..codec import storable
 from ..policy import DEFAULT_POLICY, Policy
 from ..threads import effective_jobs, in_threads
-from . import memory
 from .adjacency import MatrixLike
 from .cell_space import CellSpace
 from .cells import CellJoin, enough_probes, true_neighbors
@@ -240,7 +240,8 @@ class NeighborIndex:
         # Surplus duplicates are not searched; their neighbours are known.
         order = np.asarray(backend.order, dtype=np.intp)
         self._order = order if kept is None else kept[order]
-        self._backend, self._thinned_for = backend, k
+        self._backend = backend
+        self._thinned_for = k
         return backend
 
     def _blocks(self, backend: Backend, n_queries: int) -> tuple[Iterator[slice], int]:
@@ -283,7 +284,8 @@ class NeighborIndex:
         target = TARGET_RECALL if self.recall is None else self.recall
         many = self.X.shape[1] > self.policy.tree_features
         limit = self.policy.scanned_points if self.recall is None and many else np.inf
-        truth, most = None, backend.n_probe
+        truth = None
+        most = backend.n_probe
         while True:
             candidates = backend.candidates(Q, k + 1)
             distances = self._ranked(Q, candidates, k, numbers)[1]

@@ -102,9 +102,11 @@ class Rescaler:
         if kind == "none":
             return cls(kind, np.ones(d, dtype=bool), np.zeros(d), np.ones(d), False)
         A = _dense(A, kind)
-        low, high = A.min(axis=0).astype(np.float64), A.max(axis=0).astype(np.float64)
+        low = A.min(axis=0).astype(np.float64)
+        high = A.max(axis=0).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            shift, scale = low, high - low
+            shift = low
+            scale = high - low
             if kind == "standard":
                 shift = A.mean(axis=0, dtype=np.float64)
                 scale = A.std(axis=0, ddof=int(len(A) > 1), dtype=np.float64)

@@ -180,7 +180,8 @@ class BruteForce:
     def __init__(self, X: Features, scale: float, n_jobs: int) -> None:
         from sklearn.neighbors import NearestNeighbors
 
-        self.scale, self.n_jobs = scale, n_jobs
+        self.scale = scale
+        self.n_jobs = n_jobs
         self.center: FloatArray | None = None
         if isinstance(X, np.ndarray):
             mean, spread = column_moments(X, scale)

@@ -39,13 +39,16 @@ class BalanceResult:
     witness: NDArray[np.intp] | None
 
 
-def balance(A: MatrixLike) -> BalanceResult:
+def balance(A: MatrixLike, *, laplacian: bool = False) -> BalanceResult:
     """Test whether a signed graph is balanced.
 
     Parameters
     ----------
     A : array-like or sparse matrix of shape (n_nodes, n_nodes)
         Symmetric weights of any sign; the diagonal is ignored.
+    laplacian : bool, default=False
+        Whether A is a (generalised) Laplacian, such as H_bar: a positive weight is then a negative
+        entry.
 
     Returns
     -------
@@ -61,13 +64,16 @@ def balance(A: MatrixLike) -> BalanceResult:
     array([2, 0, 1, 2])
     """
     S = check_adjacency(A, name="A", signed=True)
+    if laplacian:
+        S = -S
     parent, sign = _spanning_forest(S)
     colors = _along_paths(parent, sign)
     rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
     broken = np.flatnonzero(colors[rows] * colors[S.indices] * np.sign(S.data) < 0)
     if not broken.size:
         return BalanceResult(True, colors, None)
-    u, v = int(S.indices[broken[0]]), int(rows[broken[0]])
+    u = int(S.indices[broken[0]])
+    v = int(rows[broken[0]])
     return BalanceResult(False, colors, _cycle(parent, u, v))
 
 
@@ -98,7 +104,8 @@ def _along_paths(parent: NDArray[np.intp], sign: NDArray[np.int8]) -> NDArray[np
 
     Every round doubles the length of the paths, so a path of a million nodes needs 20 rounds.
     """
-    product, above = sign.copy(), parent.copy()
+    product = sign.copy()
+    above = parent.copy()
     while True:
         further = above[above]
         product = product * product[above]
@@ -109,7 +116,8 @@ def _along_paths(parent: NDArray[np.intp], sign: NDArray[np.int8]) -> NDArray[np
 
 def _cycle(parent: NDArray[np.intp], u: int, v: int) -> NDArray[np.intp]:
     """Return the cycle that edge (u, v) closes in the forest."""
-    up, down = _path(parent, u), _path(parent, v)
+    up = _path(parent, u)
+    down = _path(parent, v)
     while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
         up.pop()
         down.pop()

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 
 from ..arrays import FloatArray
 from ..codec import storable
+from ..linalg.row_products import row_squares
 from .features import Features, check_features
 
 # Limit on the memory of smoothed features. It is fixed, not the free memory, so that the same data
@@ -33,7 +34,9 @@ DOUBLE_ENTRIES = 2_000_000
 FILLED = 0.05
 # Standardised features (in double and single precision) and weights are clipped at these values, so
 # that they stay finite after several steps.
-FAR, FAR_SINGLE, HEAVIEST = 1e100, 1e15, 1e60
+FAR = 1e100
+FAR_SINGLE = 1e15
+HEAVIEST = 1e60
 
 
 def unit_rows(Z: Features) -> Features:
@@ -41,7 +44,7 @@ def unit_rows(Z: Features) -> Features:
     if isinstance(Z, np.ndarray):
         if not 1e-15 < max(Z.max(), -Z.min()) < 1e15:  # squares must neither overflow nor underflow
             Z = np.ldexp(Z, -np.frexp(np.abs(Z).max(axis=1, keepdims=True))[1])
-        length = np.sqrt(np.einsum("ij,ij->i", Z, Z))[:, None]
+        length = np.sqrt(row_squares(Z))[:, None]
         return Z / np.where(length > 0, length, 1.0)
     Z = sp.csr_array(Z, dtype=np.float64)
     if Z.data.size and not 1e-100 < np.abs(Z.data).max() < 1e100:
@@ -163,7 +166,8 @@ class Smoother:
         """Means and standard deviations of the columns."""
         A = np.asarray(self.features)
         with np.errstate(over="ignore", invalid="ignore"):
-            mean, deviation = A.mean(axis=0, dtype=np.float64), A.std(axis=0, dtype=np.float64)
+            mean = A.mean(axis=0, dtype=np.float64)
+            deviation = A.std(axis=0, dtype=np.float64)
         ordinary = np.isfinite(mean) & np.isfinite(deviation) & (deviation > 0)
         return np.where(ordinary, mean, 0.0), np.where(ordinary, deviation, 1.0)
 
@@ -197,12 +201,14 @@ class Smoother:
         """Yield ``Z_0`` to ``Z_steps``; sparse ones become dense when smoothing has filled them."""
         n, d = self.features.shape
         Z: Any = self.start
-        across, start = self.S.astype(self.dtype), (1.0 - pull) * Z
+        across = self.S.astype(self.dtype)
+        start = (1.0 - pull) * Z
         yield Z
         for _ in range(steps):
             Z = across @ Z
             if sp.issparse(Z) and Z.nnz > FILLED * n * d:
-                across, Z = across.astype(np.float32), Z.astype(np.float32).toarray()
+                across = across.astype(np.float32)
+                Z = Z.astype(np.float32).toarray()
                 start = start.astype(np.float32).toarray()
             if pull < 1.0:
                 Z *= pull

@@ -376,7 +376,28 @@ def cycle_points(seconds: FloatArray, name: str) -> FloatArray:
 
 # -- scales ---------------------------------------------------------------------------------
 
-_SCALES = Path(__file__).with_name("scales.txt").read_text("utf-8").splitlines()
+_ABBREVIATIONS = {"med": "medium", "mod": "moderate", "avg": "average", "norm": "normal"}
+_ABBREVIATIONS |= {"lt": "less than", "gt": "greater than", "hi": "high", "lo": "low"}
+
+
+def _spelled_out(word: str) -> str:
+    """Return a word in lower case, without abbreviations: ``v_high`` and ``vhigh`` are very high.
+
+    Hyphens and underscores count as spaces.
+    """
+    plain = re.sub(r"[\s_\-]+", " ", word.strip().lower())
+    steps = "low|high|good|bad|poor|small|large|big|short|long|slow|fast|light|heavy"
+    plain = re.sub(rf"^v\.?\s?(?={steps})", "very ", plain)
+    return " ".join(_ABBREVIATIONS.get(part, part) for part in plain.split(" "))
+
+
+def _read_scales() -> list[list[str]]:
+    """Read the known scales; every line is one scale in ascending order."""
+    lines = Path(__file__).with_name("scales.txt").read_text("utf-8").splitlines()
+    return [[_spelled_out(step) for step in line.split("<")] for line in lines]
+
+
+_SCALES = _read_scales()
 
 
 def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -391,13 +412,12 @@ def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
     -------
     tuple of str or None
         The words in order; None if they are on no known scale. Ranges (``10-20``, ``under 18``,
-        ``65+``) are a scale, too.
+        ``65+``, ``5more``) are a scale, too, and so are numbers with ``more`` as the last step.
     """
     if len(words) < 3:
         return None  # two values need no order
-    plain = [re.sub(r"[\s_\-]+", " ", word.strip().lower()) for word in words]
-    for scale in _SCALES:
-        steps = scale.split("<")
+    plain = [_spelled_out(word) for word in words]
+    for steps in _SCALES:
         if set(plain) <= set(steps) and len(set(plain)) == len(plain):
             return tuple(
                 word for _, word in sorted(zip(map(steps.index, plain), words, strict=True))
@@ -409,18 +429,21 @@ def order_on_scale(words: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _range_ends(word: str) -> tuple[float, float] | None:
-    """Parse a range of numbers; return None for other words."""
+    """Parse a range of numbers, or ``more`` (than any of them); return None for other words."""
+    if word in ("more", "or more", "and more"):
+        return np.inf, np.inf
     number = r"\s*(-?\d+(?:\.\d+)?)\s*"
     forms = (
         rf"()(?:<=?|under|below|less than|up to){number}[\])]?",
         rf"[\[(]?{number}(?:-|–|to|,|\.\.){number}[\])]?",
-        rf"[\[(]?{number}(?:\+|and over|and more|or more|plus)()",
+        rf"[\[(]?{number}(?:\+|and over|and more|or more|or over|more|plus)()",
+        rf"(?:>=?|over|above|more than){number}()",
         rf"{number}()[\])]?",
     )
     for form in forms:
         match = re.fullmatch(form, word)
         if match is not None:
             low, high = match.groups()
-            ends = float(low or "-inf"), float(high or (low if form is forms[3] else "inf"))
+            ends = float(low or "-inf"), float(high or (low if form is forms[-1] else "inf"))
             return ends if ends[0] <= ends[1] else None
     return None

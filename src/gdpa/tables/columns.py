@@ -9,7 +9,7 @@ import base64
 import html
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from types import MappingProxyType
@@ -46,6 +46,7 @@ ID_NAME = re.compile(
     r"|id[ _\-.].*|(?-i:[a-z].*[a-z]I[dD]|[A-Z][A-Za-z]*[a-z]I[dD]))\s*",
     re.IGNORECASE,
 )
+LEAST_CELLS = 5  # cells of a value that counts as frequent among many values
 _ADVICE = "--column NAME=text, NAME=category or NAME=drop (columns={...} in Python)"
 
 
@@ -115,6 +116,7 @@ class ColumnPlan:
         gaps = f", {self.missing} missing cell{'s' * (self.missing > 1)}" * bool(self.missing)
         if isinstance(encoding, CategoryEncoding):
             words = f"{len(encoding.categories)} categories{gaps}"
+            words = words.replace("categories", "frequent categories and the rest", encoding.rest)
             words += " encoded as a category" * bool(self.missing)
         elif isinstance(encoding, EmbeddingEncoding):
             words = f"{self.kind}, {self.n_features} features of the model {encoding.name}"
@@ -158,6 +160,7 @@ class ColumnPlan:
             unknown = encode_items(encoding, column.as_text(), out, *about)
         elif isinstance(encoding, CategoryEncoding):
             codes, unknown = ranks_of(column, encoding.categories)
+            unknown = 0 if encoding.rest else unknown
             encoding.encode(np.nan_to_num(codes, nan=-1).astype(np.intp), out)
         elif encoding is not None:
             if self.kind == "ordered":
@@ -217,6 +220,26 @@ class ColumnList(tuple[ColumnPlan, ...]):
     def feature_names(self) -> list[str]:
         """Feature names: the column name followed by the category or component."""
         return [p.name + s for p in self if p.encoding is not None for s in p.encoding.suffixes]
+
+    @property
+    def feature_groups(self) -> NDArray[np.intp]:
+        """The position of the column that each feature belongs to.
+
+        With it a column counts as one column, however many features it has: in the columns that
+        the trees of a forest draw (:func:`gdpa.graph.forest.balanced_columns`) and in distances.
+        """
+        return np.repeat(np.arange(len(self)), list(map(attrgetter("n_features"), self)))
+
+    @property
+    def split_groups(self) -> NDArray[np.intp]:
+        """Like `feature_groups`, but each category of a category column is a group of its own.
+
+        The indicator of one category says little, so a random split finds the right one only if
+        indicators are drawn often. Features of a text each say something about all rows.
+        """
+        groups = self.feature_groups
+        single = np.array([plan.kind == "category" for plan in self], dtype=bool)[groups]
+        return np.where(single, len(self) + np.arange(groups.size), groups)
 
     def encode(
         self,
@@ -552,12 +575,32 @@ def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
         if sum(re.fullmatch(code, t) is not None for t in sample) >= MOSTLY * len(sample):
             return ColumnPlan(name, "left out", "identifier: a unique code in every row")
     if n > max_categories or (2 * n > present and n > 2):
+        if not reads_like_text(texts) and 2 * frequent_values(column, max_categories)[1] >= present:
+            return ColumnPlan(name, "category", f"{n:,} distinct values, the frequent ones kept")
         return ColumnPlan(name, "text", f"{n:,} distinct texts")
     ranked = order_on_scale(texts)
     if ranked is None:
         return ColumnPlan(name, "category")
     listed = " < ".join(ranked if n <= 6 else (*ranked[:3], "...", ranked[-1]))
     return ColumnPlan(name, "ordered", f"a scale: {listed[:120]}", ranks=ranked)
+
+
+def reads_like_text(texts: Sequence[str]) -> bool:
+    """Return whether texts are sentences or remarks rather than names and codes.
+
+    Half of them have more than three words or more than 30 characters.
+    """
+    sample = texts[:: max(1, len(texts) // 500)]
+    long = [len(text) > 30 or len(text.split()) > 3 for text in sample]
+    return 2 * sum(long) >= len(long)
+
+
+def frequent_values(column: Column, most: int) -> tuple[list[int], int]:
+    """Return the places of at most `most` texts of at least five cells, and their cells."""
+    counts = np.bincount(column.values[column.values >= 0], minlength=len(column.texts or ()))
+    order = np.argsort(-counts, kind="stable")[:most]
+    places = order[counts[order] >= LEAST_CELLS]
+    return sorted(places.tolist()), int(counts[places].sum())
 
 
 def _unless_identifier(

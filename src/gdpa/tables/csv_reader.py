@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 from ..errors import require
 from .cell_formats import FormatError, find_number_format, plain_number
 from .source import Source
-from .table import MISSING, Column, Table, TableError, clean_texts, merge_texts, shorten, to_numpy
+from .table import (
+    MISSING,
+    Column,
+    Table,
+    TableError,
+    clean_labels,
+    clean_texts,
+    merge_texts,
+    shorten,
+    to_numpy,
+)
 
 SAMPLE_CHARACTERS = 2**16  # used to detect delimiter and quotes
 BLOCK_BYTES = 2**20  # read at a time
@@ -50,6 +60,7 @@ def read_csv(
     as_text: frozenset[str],
     target: str | None,
     header: bool,
+    written: frozenset[str] | bool = False,
 ) -> Table:
     """Read a CSV file; for the parameters see :func:`gdpa.tables.read_table`."""
     if delimiter is not None and (len(delimiter) != 1 or not delimiter.isascii()):
@@ -79,9 +90,10 @@ def read_csv(
             )
             if fractions:
                 columns = _read_columns(source, dialect, names, as_text | fractions, target, header)
+        kept = _read_written(source, dialect, names, written, header) if written else {}
     except UnicodeError as error:
         raise TableError(f"{source.name} is not {dialect.encoding} text: {error}") from error
-    return Table(names, tuple(columns), source.name, dialect.notes + notes)
+    return Table(names, tuple(columns), source.name, dialect.notes + notes, kept)
 
 
 # -- the dialect ------------------------------------------------------------------------------
@@ -198,39 +210,23 @@ def _read_columns(
     block_bytes: int | None = None,
 ) -> list[Column]:
     """Read all columns; those in `as_text`, and those with other cells than numbers, as text."""
-    arrow, arrow_csv = require("pyarrow", "tables"), require("pyarrow.csv", "tables")
+    arrow = require("pyarrow", "tables")
     parts: dict[str, list[Any]] = defaultdict(list)
     text = set(as_text)
     late: set[str] = set()  # columns whose first text appeared after blocks of numbers
-    skip = int(header)
     # Larger blocks for wide tables: each block has a cost per column.
     block_bytes = block_bytes or min(max(BLOCK_BYTES, 2**12 * len(names)), MAX_ROW_BYTES)
-    reading = arrow_csv.ReadOptions(
-        use_threads=False,
-        block_size=block_bytes,
-        skip_rows=dialect.skip,
-        column_names=names,
-        encoding=dialect.encoding.removesuffix("-sig"),
-    )
-    parsing = arrow_csv.ParseOptions(
-        delimiter=dialect.delimiter,
-        quote_char=dialect.quote,
-        newlines_in_values=True,
-        invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
-    )
-    types = arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, arrow.large_string()))
     try:
-        with source.open() as stream:
-            for batch in arrow_csv.open_csv(stream, reading, parsing, types):
-                rows, skip = batch.slice(skip), max(0, skip - batch.num_rows)
-                for name, cells in zip(names, rows.columns, strict=True):
-                    part = None if name in text else _parse_numbers(cells)
-                    if part is None:
-                        if name not in text and parts[name]:
-                            late.add(name)
-                        text.add(name)
-                        part = clean_texts(cells, verbatim=name == target).dictionary_encode()
-                    parts[name].append(part)
+        for batch in _text_batches(source, dialect, names, names, header, block_bytes):
+            for name, cells in zip(names, batch.columns, strict=True):
+                part = None if name in text else _parse_numbers(cells)
+                if part is None:
+                    if name not in text and parts[name]:
+                        late.add(name)
+                    text.add(name)
+                    clean = clean_labels if name == target else clean_texts
+                    part = clean(cells).dictionary_encode()
+                parts[name].append(part)
     except arrow.ArrowInvalid as error:
         if "straddl" in str(error) and block_bytes < MAX_ROW_BYTES:  # a row exceeds a block
             return _read_columns(source, dialect, names, as_text, target, header, MAX_ROW_BYTES)
@@ -251,6 +247,57 @@ def _read_columns(
     if columns[0].values.size == 0:
         raise TableError(f"{source.name} has a header but no rows")
     return columns
+
+
+def _text_batches(
+    source: Source,
+    dialect: CsvDialect,
+    names: tuple[str, ...],
+    wanted: tuple[str, ...],
+    header: bool,
+    block_bytes: int,
+) -> Iterator[Any]:
+    """Yield the rows as Arrow batches of texts, with the wanted columns."""
+    arrow, arrow_csv = require("pyarrow", "tables"), require("pyarrow.csv", "tables")
+    reading = arrow_csv.ReadOptions(
+        use_threads=False,
+        block_size=block_bytes,
+        skip_rows=dialect.skip,
+        column_names=names,
+        encoding=dialect.encoding.removesuffix("-sig"),
+    )
+    parsing = arrow_csv.ParseOptions(
+        delimiter=dialect.delimiter,
+        quote_char=dialect.quote,
+        newlines_in_values=True,
+        invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+    )
+    types = arrow_csv.ConvertOptions(
+        column_types=dict.fromkeys(names, arrow.large_string()), include_columns=wanted
+    )
+    skip = int(header)
+    with source.open() as stream:
+        for batch in arrow_csv.open_csv(stream, reading, parsing, types):
+            yield batch.slice(skip)
+            skip = max(0, skip - batch.num_rows)
+
+
+def _read_written(
+    source: Source,
+    dialect: CsvDialect,
+    names: tuple[str, ...],
+    wanted: frozenset[str] | bool,
+    header: bool,
+) -> dict[str, Column]:
+    """Read the cells of the wanted columns (True: all) exactly as they are in the file."""
+    chosen = names if wanted is True else tuple(n for n in names if wanted and n in wanted)
+    if not chosen:
+        return {}
+    parts: dict[str, list[Any]] = defaultdict(list)
+    for batch in _text_batches(source, dialect, names, chosen, header, MAX_ROW_BYTES):
+        for name, cells in zip(chosen, batch.columns, strict=True):
+            parts[name].append(cells.dictionary_encode())
+    return {name: Column(*merge_texts(parts.pop(name))) for name in chosen}
 
 
 def _parse_numbers(cells: Any) -> NDArray[np.float64] | None:

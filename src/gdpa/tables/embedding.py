@@ -15,18 +15,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import SingleArray
 from ..codec import check_numbers, storable
 from ..errors import MissingExtraError, nearest_name, require
 from ..npz import read_npz, write_npz
 from .pictures import ImageError, PictureEncoding, open_picture, picture_folder, read_picture
 from .table import Column, TableError
 
-FloatArray = NDArray[np.float32]
 Progress: TypeAlias = Callable[[int, int], object] | None
 # A function from a list of texts or pictures to an array, a folder, or a name.
 Embedding: TypeAlias = Callable[[list[Any]], Any] | str | os.PathLike[str]
@@ -60,7 +61,7 @@ class Embedder:
     kind: str | None = None
     source: str = ""
     digest: str = ""
-    memory: dict[bytes, FloatArray] = field(default_factory=dict, repr=False, compare=False)
+    memory: dict[bytes, SingleArray] = field(default_factory=dict, repr=False, compare=False)
 
 
 @storable("embedding-encoding")
@@ -81,7 +82,7 @@ class EmbeddingEncoding:
     name: str
     source: str
     digest: str
-    shift: FloatArray
+    shift: SingleArray
     scale: float
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class EmbeddingEncoding:
             raise ValueError(f"scale={self.scale} must be positive")
 
     @classmethod
-    def fit(cls, embedder: Embedder, vectors: FloatArray) -> EmbeddingEncoding:
+    def fit(cls, embedder: Embedder, vectors: SingleArray) -> EmbeddingEncoding:
         """Fit to a sample of vectors."""
         shift = vectors.mean(axis=0, dtype=np.float64)
         scale = float(np.sqrt(((vectors - shift) ** 2).sum(axis=1).mean())) or 1.0
@@ -102,7 +103,7 @@ class EmbeddingEncoding:
         """Suffixes of the feature names."""
         return tuple(f" embedding {k + 1}" for k in range(self.shift.size))
 
-    def place(self, vectors: FloatArray) -> FloatArray:
+    def place(self, vectors: SingleArray) -> SingleArray:
         """Return the features of vectors."""
         if vectors.shape[1] != self.shift.size:
             raise ValueError(
@@ -135,7 +136,7 @@ def encode_items(
 
 def embed_items(
     items: Sequence[str], embedder: Embedder, kind: str, source: str, progress: Progress = None
-) -> tuple[FloatArray, dict[int, str]]:
+) -> tuple[SingleArray, dict[int, str]]:
     """Return the embeddings of distinct texts or picture files.
 
     Parameters
@@ -196,7 +197,7 @@ def embed_items(
     return out, unreadable
 
 
-def _run(embedder: Embedder, batch: list[Any]) -> FloatArray:
+def _run(embedder: Embedder, batch: list[Any]) -> SingleArray:
     """Call the model and check the result."""
     vectors = np.asarray(embedder.run(batch))
     if vectors.ndim != 2 or len(vectors) != len(batch) or vectors.dtype.kind not in "fiu":
@@ -236,7 +237,7 @@ class _Store:
             except (OSError, ValueError, KeyError):
                 warnings.warn(f"{file} is damaged; its items are embedded again", stacklevel=2)
 
-    def add(self, keys: list[bytes], vectors: FloatArray) -> None:
+    def add(self, keys: list[bytes], vectors: SingleArray) -> None:
         """Add vectors to the cache."""
         self.vectors.update(zip(keys, vectors, strict=True))
         if self.folder is None:
@@ -264,14 +265,20 @@ def find_embedders(
     source: str,
     *,
     offline: bool = False,
+    digests: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Embedder]:
     """Return the models by column, given the kind of each column.
 
-    A single model is used for all text columns or all image columns.
+    A single model is used for all text columns or all image columns. `digests` are those of the
+    models that a fitted encoder was fitted with, by column; another model raises ValueError.
     """
     if isinstance(model, Mapping):
-        return {name: find_embedder(each, offline=offline) for name, each in model.items()}
-    found = find_embedder(model, offline=offline)
+        return {
+            name: find_embedder(each, offline=offline, digest=digests.get(name))
+            for name, each in model.items()
+        }
+    needed = set(digests.values())
+    found = find_embedder(model, offline=offline, digest=needed.pop() if len(needed) == 1 else None)
     takes = {found.kind} if found.kind else {"text", "image"} & set(kinds.values())
     if len(takes) > 1:
         raise ValueError(
@@ -284,7 +291,9 @@ def find_embedders(
     return {name: found for name, kind in kinds.items() if kind in takes}
 
 
-def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
+def find_embedder(
+    model: Embedding, *, offline: bool = False, digest: str | None = None
+) -> Embedder:
     """Return the model for a function, a folder or a name.
 
     Parameters
@@ -296,6 +305,8 @@ def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
         ``preprocessor_config.json``.
     offline : bool, default=False
         Whether a named model must already be in the cache.
+    digest : str, optional
+        Digest that the model must have. It is compared before any file of the model is parsed.
 
     Returns
     -------
@@ -311,16 +322,33 @@ def find_embedder(model: Embedding, *, offline: bool = False) -> Embedder:
     if callable(model):
         name = getattr(model, "__qualname__", type(model).__name__)
         kept = str(getattr(model, "cache_name", ""))
-        return Embedder(name, model, digest=kept and hashlib.sha256(kept.encode()).hexdigest())
-    if not str(model):
-        raise ValueError("the embedding function is not stored; assign it to encoder_.embed")
+        found = kept and hashlib.sha256(kept.encode()).hexdigest()
+        _check_digest(name, found, digest)
+        return Embedder(name, model, digest=found)
     folder = Path(model) if Path(model).is_dir() else _fetch(str(model), offline)
-    network = OnnxNetwork(str(folder.resolve()))
-    parts = network.file.parent.glob(f"{network.file.name}*")  # weights may be in a second file
+    file = _network_file(folder)
+    parts = file.parent.glob(f"{file.name}*")  # weights may be in a second file
     files = (*sorted(parts), *sorted(folder.rglob("*.json")))
-    digest = hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
+    found = hashlib.sha256("".join(map(_sha256, files)).encode()).hexdigest()
+    _check_digest(str(model), found, digest)
+    network = OnnxNetwork(str(folder.resolve()))
     source = str(folder.resolve()) if Path(model).is_dir() else str(model)
-    return Embedder(str(model), network, network.kind, source, digest)
+    return Embedder(str(model), network, network.kind, source, found)
+
+
+def _check_digest(name: str, found: str, needed: str | None) -> None:
+    """Raise ValueError if a model is not the one that an encoder was fitted with."""
+    if needed is not None and found != needed:
+        raise ValueError(f"embed={name} is a different model from the one of the fit")
+
+
+def _network_file(folder: Path) -> Path:
+    """Return the ONNX file in a folder."""
+    usual = [*folder.glob("model.onnx"), *folder.glob("onnx/model.onnx")]
+    files = usual[:1] or sorted(folder.glob("*.onnx"))
+    if len(files) != 1:
+        raise ValueError(f"{folder} has {len(files)} ONNX files; one or model.onnx is needed")
+    return files[0]
 
 
 def _sha256(file: Path) -> str:
@@ -405,12 +433,7 @@ class OnnxNetwork:
     @property
     def file(self) -> Path:
         """The ONNX file."""
-        home = Path(self.folder)
-        usual = [*home.glob("model.onnx"), *home.glob("onnx/model.onnx")]
-        files = usual[:1] or sorted(home.glob("*.onnx"))
-        if len(files) != 1:
-            raise ValueError(f"{home} has {len(files)} ONNX files; one or model.onnx is needed")
-        return files[0]
+        return _network_file(Path(self.folder))
 
     @property
     def session(self) -> Any:
@@ -426,7 +449,7 @@ class OnnxNetwork:
         except (ValueError, TypeError) as error:
             raise ValueError(f"{file} is not a JSON object: {error}") from error
 
-    def __call__(self, items: list[Any]) -> FloatArray:
+    def __call__(self, items: list[Any]) -> SingleArray:
         """Return a vector for each text or picture."""
         run = self._texts if self.kind == "text" else self._pictures
         step, n = self.session.get_inputs()[0].shape[0], len(items)
@@ -438,7 +461,7 @@ class OnnxNetwork:
         length = np.linalg.norm(vectors, axis=-1, keepdims=True)
         return np.asarray(vectors / np.where(length > 0, length, 1.0))
 
-    def _infer(self, inputs: Mapping[str, NDArray[Any]]) -> FloatArray:
+    def _infer(self, inputs: Mapping[str, NDArray[Any]]) -> SingleArray:
         """Run the network."""
         try:
             output = self._settings("preprocessor_config.json").get("output")
@@ -447,7 +470,7 @@ class OnnxNetwork:
         except Exception as error:  # onnxruntime has its own kinds of errors
             raise ValueError(f"{self.file} does not accept the input: {error}") from error
 
-    def _texts(self, texts: list[str]) -> FloatArray:
+    def _texts(self, texts: list[str]) -> SingleArray:
         """Embed texts; token vectors are pooled."""
         most = self._settings("sentence_bert_config.json").get("max_seq_length")
         most = most or self._settings("tokenizer_config.json").get("model_max_length")
@@ -469,7 +492,7 @@ class OnnxNetwork:
         weights = mask[:, :, None].astype(np.float32)
         return np.asarray((output * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1))
 
-    def _pictures(self, pictures: list[Any]) -> FloatArray:
+    def _pictures(self, pictures: list[Any]) -> SingleArray:
         """Embed pictures; feature maps are averaged."""
         (taken,) = self.session.get_inputs()
         settings = self._settings("preprocessor_config.json")

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import nearest_name
 from .cell_formats import NumberFormat
+from .choice import IDENTIFIER_DOUBT, STRING_DOUBT, choose_variants, labelled_sample
 from .columns import (
     KINDS,
     ColumnList,
@@ -25,7 +26,9 @@ from .columns import (
     column_numbers,
     decide_column,
     describe_content,
+    frequent_values,
     ranks_of,
+    reads_like_text,
 )
 from .embedding import Embedder, Embedding, EmbeddingEncoding, Progress, embed_items, find_embedders
 from .features import CategoryEncoding, DateEncoding, Encoding, NumberEncoding
@@ -38,6 +41,8 @@ SCALES = ("robust", "standard", "minmax", "none")
 # Larger tables are stored as float32. Beyond 200,000 rows texts get half as many features: this
 # costs one point of accuracy and saves half the memory.
 HALF_PRECISION = 2**24
+BY_LABELS = "chosen by held-out labels"
+NO_USE = "held-out labels are predicted no better with it"
 WEAK = (
     "without a pretrained model, features of photographs are weak (about 40 % accuracy on CIFAR-10 "
     "with 20 labels per class, 67 % with a model); use --embed mobilenet (embed= in Python)"
@@ -135,8 +140,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : data frame, Table, or mapping of names to columns
             The table.
-        y : None
-            Ignored.
+        y : array-like of shape (n_rows,), optional
+            Class of each row; None, NaN, an empty text or -1 where it is unknown. It decides about
+            columns that could be several things (``gdpa.tables.choice``): short strings with
+            many values, and integers that look like identifiers. At least 50 labels are needed.
 
         Returns
         -------
@@ -190,6 +197,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 marked.add(gaps)
             missing, content = int(column.missing.sum()), describe_content(column)
             plans[k] = replace(plan, encoding=encoding, missing=missing, content=content)
+        if y is not None:
+            plans = self._choose(table, plans, {*wanted, *models}, class_codes(y, table.n_rows))
         columns = ColumnList(plans)
         if columns.n_features == 0:
             listed = "; ".join(f"{shorten(p.name)} {p.reason}" for p in plans[:5])
@@ -222,16 +231,99 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 plans[k] = decide(plan.name, column, wanted=wanted.get(plan.name), comma=True)
         return plans
 
+    def _choose(
+        self, table: Table, plans: list[ColumnPlan], settled: set[str], codes: NDArray[np.intp]
+    ) -> list[ColumnPlan]:
+        """Return the plans with the variants that predict held-out labels best."""
+        rows = labelled_sample(codes, self.random_state)
+        found = {
+            k: self._variants(plan, column, table.source)
+            for k, (plan, column) in enumerate(zip(plans, table.columns, strict=True))
+            if plan.name not in settled
+        }
+        ambiguous = {k: variants for k, variants in found.items() if variants}
+        if rows is None or not ambiguous:
+            return plans
+
+        def features(k: int, plan: ColumnPlan) -> NDArray[Any]:
+            column = table.columns[k]
+            some = replace(column, values=column.values[rows])
+            out = np.zeros((rows.size, plan.n_features))
+            plan.encode(some, out, table.source, None, None)
+            return out
+
+        # Embeddings and pictures would be computed twice; the other columns are enough to compare.
+        cheap = [
+            k
+            for k, plan in enumerate(plans)
+            if k not in ambiguous
+            and not isinstance(plan.encoding, EmbeddingEncoding | PictureEncoding)
+        ]
+        chosen = choose_variants(
+            [features(k, plans[k]) for k in cheap],
+            [[features(k, plan) for plan in variants] for k, variants in ambiguous.items()],
+            [IDENTIFIER_DOUBT if plans[k].kind == "left out" else STRING_DOUBT for k in ambiguous],
+            codes[rows],
+            self.random_state,
+        )
+        decided = list(plans)
+        for (k, variants), best in zip(ambiguous.items(), chosen, strict=True):
+            if best is not None:
+                decided[k] = variants[best]
+            elif plans[k].kind != "left out":
+                decided[k] = replace(plans[k], kind="left out", encoding=None, reason=NO_USE)
+        return decided if ColumnList(decided).n_features else plans
+
+    def _variants(self, plan: ColumnPlan, column: Column, source: str) -> list[ColumnPlan]:
+        """Return what an ambiguous column could be, besides nothing; empty for other columns."""
+        name = plan.name
+        identifier = plan.kind == "left out" and plan.reason.startswith("identifier")
+        if identifier and column.texts is None and not column.moments:
+            why = f"looks like an identifier, but predicts labels: {BY_LABELS}"
+            return [
+                self._learned(ColumnPlan(name, "number", why, NumberFormat()), plan, column, source)
+            ]
+        if plan.kind == "text" and not reads_like_text(column.texts or ()):
+            if not frequent_values(column, self.max_categories)[0]:
+                return [plan]
+            why = f"{plan.reason}, the frequent ones kept: {BY_LABELS}"
+            return [plan, self._learned(ColumnPlan(name, "category", why), plan, column, source)]
+        if isinstance(plan.encoding, CategoryEncoding) and plan.encoding.rest:
+            why = f"{plan.reason.partition(',')[0]}: {BY_LABELS}"
+            return [plan, self._learned(ColumnPlan(name, "text", why), plan, column, source)]
+        return []
+
+    def _learned(
+        self, variant: ColumnPlan, plan: ColumnPlan, column: Column, source: str
+    ) -> ColumnPlan:
+        """Fit the encoding of another variant of a column."""
+        encoding = self._learn(column, variant, source, 2, None)
+        return replace(variant, encoding=encoding, missing=plan.missing, content=plan.content)
+
     def _models(self) -> dict[str, Embedder]:
-        """Return the embedding models by column; those of a stored encoder are loaded again."""
+        """Return the embedding models by column.
+
+        A stored encoder names its models but never loads them: the user gives them again, so that
+        a model file from somebody else cannot cause a download or the parsing of another file.
+        """
         kinds = {plan.name: plan.kind for plan in self.columns_}
         stored = {plan.name: plan.encoding for plan in self.columns_}
         used = {n: e for n, e in stored.items() if isinstance(e, EmbeddingEncoding)}
         if used and not self._embedders:
-            given = self.embed or {name: encoding.source for name, encoding in used.items()}
-            self._embedders = find_embedders(given, kinds, "the table", offline=self.offline)
+            if self.embed is None:
+                name, encoding = next(iter(used.items()))
+                raise ValueError(
+                    f"column {shorten(name)} was embedded by {shorten(encoding.name)}; give this "
+                    "model again with --embed, or encoder_.set_params(embed=...) in Python"
+                )
+            digests = {name: encoding.digest for name, encoding in used.items()}
+            self._embedders = find_embedders(
+                self.embed, kinds, "the table", offline=self.offline, digests=digests
+            )
         for name, encoding in used.items():
-            model = self._embedders[name]
+            model = self._embedders.get(name)
+            if model is None:
+                raise ValueError(f"embed has no model for column {shorten(name)}")
             if model.digest != encoding.digest:
                 raise ValueError(
                     f"column {shorten(name)} was embedded by {encoding.name}; embed={model.name} "
@@ -274,9 +366,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             most = min(self.text_features, max(30, self.text_features // n_columns))
             most = most if len(column) <= 200_000 else -(-most // 2)
             return TextEncoding.fit(texts, np.array(counts), most, self.random_state)
-        pairs = sorted(zip(texts, counts, strict=True)) + [("", missing)] * bool(missing)
+        others = 0
+        pairs = list(zip(texts, counts, strict=True))
+        if len(texts) > self.max_categories and plan.reason not in ("", "as requested"):
+            places, kept = frequent_values(column, self.max_categories)
+            pairs = [pairs[place] for place in places]
+            others = int(sum(counts)) - kept
+        pairs = sorted(pairs) + [("", missing)] * bool(missing)
         categories, shares = zip(*pairs, strict=True)
-        return CategoryEncoding.fit(categories, np.array(shares), self.scale)
+        return CategoryEncoding.fit(categories, np.array(shares), self.scale, others)
 
     def transform(self, X: Frame) -> NDArray[Any]:
         """Encode the rows of a table.
@@ -385,6 +483,29 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if len({plan.name for plan in plans}) != len(plans) or plans.n_features == 0:
             raise ValueError("invalid column descriptions: names repeat, or no column is in use")
         return cls(scale=data["scale"])._adopt(plans, data["half"])
+
+
+def is_unknown(label: Any) -> bool:
+    """Return whether a label is missing, an empty text or -1."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(label != label) or label in ("", -1)
+
+
+def class_codes(y: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return the class number of each row, -1 where it is unknown.
+
+    Targets that are not classes (numbers with a fraction) are unknown.
+    """
+    values = np.asarray(y, dtype=object).ravel()
+    if values.size != n_rows:
+        raise ValueError(f"y has {values.size} values, the table has {n_rows} rows")
+    unknown = np.array([is_unknown(value) for value in values], dtype=bool)
+    codes = np.full(values.size, -1, dtype=np.intp)
+    if any(isinstance(v, float | np.floating) and v % 1 for v in values[~unknown]):
+        return codes
+    codes[~unknown] = np.unique(values[~unknown].astype(str), return_inverse=True)[1]
+    return codes
 
 
 def _fingerprint(column: Column) -> bytes:

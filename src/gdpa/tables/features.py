@@ -106,10 +106,13 @@ class CategoryEncoding:
         The categories; the empty text stands for missing cells.
     height : float
         Value of the indicator of a category. Two categories share one feature.
+    rest : bool, default=False
+        Whether all other values, also those of new rows, share one more indicator.
     """
 
     categories: tuple[str, ...]
     height: float
+    rest: bool = False
 
     def __post_init__(self) -> None:
         if not self.categories or len(set(self.categories)) != len(self.categories):
@@ -118,14 +121,16 @@ class CategoryEncoding:
             raise ValueError(f"height={self.height} must be positive")
 
     @classmethod
-    def fit(cls, categories: tuple[str, ...], counts: NDArray[Any], how: str) -> CategoryEncoding:
-        """Fit to the categories and their counts."""
+    def fit(
+        cls, categories: tuple[str, ...], counts: NDArray[Any], how: str, others: int = 0
+    ) -> CategoryEncoding:
+        """Fit to the categories and their counts; `others` cells have another value."""
         if how in ("none", "minmax"):
-            return cls(categories, 1.0)
-        share = counts / counts.sum()
+            return cls(categories, 1.0, others > 0)
+        share = np.append(counts, others) / (counts.sum() + others)
         spread = float(1.0 - (share**2).sum())  # total variance of the indicators
         # At most 2, so that rare categories do not become outliers.
-        return cls(categories, float(min(1.0 / np.sqrt(max(spread, 1e-12)), 2.0)))
+        return cls(categories, float(min(1.0 / np.sqrt(max(spread, 1e-12)), 2.0)), others > 0)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -133,11 +138,15 @@ class CategoryEncoding:
         names = list(map("={}".format, self.categories))
         if "" in self.categories:
             names[self.categories.index("")] = " is missing"
+        if self.rest:
+            return (*names, " is another value")
         return tuple(names[len(names) == 2 :])
 
     def encode(self, codes: NDArray[Any], out: NDArray[Any]) -> None:
         """Write features into `out`; the code -1 stands for an unknown category."""
-        if len(self.categories) == 2:
+        if self.rest:
+            codes = np.where(codes < 0, len(self.categories), codes)
+        elif len(self.categories) == 2:
             # One feature with the distance of two indicators, sqrt(2); unknown in the middle.
             level = np.array([0.0, np.sqrt(2.0), np.sqrt(0.5)]) * self.height
             out[:, 0] = level[codes]

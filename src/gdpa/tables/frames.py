@@ -6,6 +6,7 @@ library or a CSV file, so that columns are encoded the same way.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,12 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import require
-from .table import Column, Frame, Table, TableError, intern_arrow, intern_texts, shorten, text_of
+from .table import (
+    Column,
+    Frame,
+    Table,
+    TableError,
+    clean_labels,
+    clean_texts,
+    intern_arrow,
+    intern_dictionary,
+    intern_labels,
+    intern_texts,
+    is_text_dictionary,
+    shorten,
+    text_of,
+)
 
 BLOCK_ROWS = 50_000  # rows of a frame that are converted at a time
 
 
-def table_of(X: Frame, source: str = "X", *, target: str | None = None) -> Table:
+def table_of(
+    X: Frame,
+    source: str = "X",
+    *,
+    target: str | None = None,
+    written: frozenset[str] | bool = False,
+) -> Table:
     """Convert a data frame into a :class:`Table`.
 
     Parameters
@@ -29,6 +50,8 @@ def table_of(X: Frame, source: str = "X", *, target: str | None = None) -> Table
         Name for messages.
     target : str, optional
         Column with the labels, which are converted to text without rounding.
+    written : frozenset of str or bool, default=False
+        Columns (True: all) whose cells are also kept exactly, as `Table.written`.
 
     Returns
     -------
@@ -49,7 +72,12 @@ def table_of(X: Frame, source: str = "X", *, target: str | None = None) -> Table
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise TableError(f"{source}: two columns are named {shorten(twice)}; rename one")
     columns = (_labels(cells) if name == target else _column(cells) for name, cells in pairs)
-    table = Table(names, tuple(columns), source)
+    kept = {
+        name: written_column(cells)
+        for name, cells in pairs
+        if written is True or (written and name in written)
+    }
+    table = Table(names, tuple(columns), source, written=kept)
     if table.n_rows == 0:
         raise TableError(f"{source} has no rows")
     return table
@@ -110,6 +138,9 @@ def _column(cells: Any) -> Column:
         codes = np.array([place.get(v, -1) for v in values], dtype=np.int32)
         return Column(codes, list(map(text_of, present)), ordered=True, declared=True)
     if dtype == nw.Categorical:
+        native = series.to_native()
+        if is_text_dictionary(native):
+            return Column(*intern_dictionary(native, clean_texts), declared=True)
         return Column(*intern_texts(_values(series)), declared=True)
     if dtype == nw.String:
         native = series.to_native()
@@ -126,12 +157,36 @@ def _values(series: Any) -> list[Any]:
 
 
 def _labels(cells: Any) -> Column:
-    """Convert labels to text without rounding large integers or stripping white space."""
+    """Convert labels to text without rounding large integers or stripping white space.
+
+    Only missing values and blank texts are unknown; "NA" is a class.
+    """
+    native = _native(cells)
+    if is_text_dictionary(native):
+        return Column(*intern_dictionary(native, clean_labels))
+    return Column(*intern_labels(_objects(cells)))
+
+
+def written_column(cells: Any) -> Column:
+    """Convert cells to text exactly: no white space is stripped, no integer is rounded."""
+    native = _native(cells)
+    if is_text_dictionary(native):
+        return Column(*intern_dictionary(native, lambda texts: texts))
+    return Column(*intern_texts(_objects(cells), verbatim=True, missing=operator.not_))
+
+
+def _native(cells: Any) -> Any:
+    """Return a series of its own library."""
+    return cells.to_native() if hasattr(cells, "to_native") else cells
+
+
+def _objects(cells: Any) -> list[Any] | tuple[Any, ...] | range:
+    """Return the cells as Python objects."""
     if isinstance(cells, np.ndarray):
-        cells = cells.tolist()
-    elif not isinstance(cells, list | tuple | range):
-        cells = _values(require("narwhals", "tables").from_native(cells, series_only=True))
-    return Column(*intern_texts(cells, verbatim=True))
+        return list(cells.tolist())
+    if isinstance(cells, list | tuple | range):
+        return cells
+    return _values(require("narwhals", "tables").from_native(cells, series_only=True))
 
 
 def _from_array(array: NDArray[Any]) -> Column:

@@ -20,13 +20,11 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import SingleArray
 from ..codec import check_numbers, storable
 from ..errors import require
 from .table import TableError
-
-FloatArray = NDArray[np.float32]
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp")
 MOST_BYTES = 50_000_000
@@ -116,12 +114,12 @@ def open_picture(content: bytes, side: int) -> Any:
         raise ImageError(f"the image is damaged: {error}") from error
 
 
-def _pixels(picture: Any) -> FloatArray:
+def _pixels(picture: Any) -> SingleArray:
     """Return the pixels of a picture as numbers from 0 to 1."""
     return np.asarray(picture.resize((SIDE, SIDE)), dtype=np.float32) / 255.0
 
 
-def _patches(pixels: FloatArray) -> FloatArray:
+def _patches(pixels: SingleArray) -> SingleArray:
     """Return the normalised patches of a picture, of shape (rows, columns, values)."""
     windows = np.lib.stride_tricks.sliding_window_view(pixels, (PATCH, PATCH), axis=(0, 1))
     flat = windows[::STEP, ::STEP].reshape(*windows[::STEP, ::STEP].shape[:2], -1)
@@ -148,11 +146,11 @@ class PictureEncoding:
         Mean of the features.
     """
 
-    whitening: FloatArray
-    middle: FloatArray
-    centers: FloatArray
-    directions: FloatArray
-    shift: FloatArray
+    whitening: SingleArray
+    middle: SingleArray
+    centers: SingleArray
+    directions: SingleArray
+    shift: SingleArray
 
     def __post_init__(self) -> None:
         d = 3 * PATCH * PATCH
@@ -207,20 +205,20 @@ class PictureEncoding:
         """Suffixes of the feature names."""
         return tuple(f" picture {k + 1}" for k in range(self.shift.size))
 
-    def __call__(self, pictures: list[Any]) -> FloatArray:
+    def __call__(self, pictures: list[Any]) -> SingleArray:
         """Return the features of pictures."""
         about = (self.whitening, self.middle, self.centers)
         counts = np.array([_count_patches(_pixels(picture), *about) for picture in pictures])
         return np.asarray(counts @ self.directions - self.shift)
 
-    def place(self, vectors: FloatArray) -> FloatArray:
+    def place(self, vectors: SingleArray) -> SingleArray:
         """Return the features unchanged."""
         return vectors
 
 
 def _count_patches(
-    pixels: FloatArray, whitening: FloatArray, middle: FloatArray, centers: FloatArray
-) -> FloatArray:
+    pixels: SingleArray, whitening: SingleArray, middle: SingleArray, centers: SingleArray
+) -> SingleArray:
     """Return the mean similarity of patches to each centre, for each quarter of a picture."""
     patches = _patches(pixels)
     A = patches.reshape(-1, patches.shape[-1]) @ whitening - middle

@@ -8,10 +8,11 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import zipfile
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,15 +20,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import nearest_name, require
-from ..graph.memory import check_memory
+from ..memory import check_memory
 from ..npz import read_npz
+from .arrow_sizes import batch_sizes
 from .cell_formats import plain_number
 from .csv_reader import column_names, read_csv
 from .frames import table_of
 from .pictures import PICTURE_SUFFIXES
-from .source import Source
-from .table import Column, Table, TableError, errors_as_table_error, intern_texts, shorten
+from .source import MAX_INFLATION, SAFE_SIZE, Source
+from .table import (
+    MISSING,
+    Column,
+    Table,
+    TableError,
+    errors_as_table_error,
+    intern_labels,
+    is_blank,
+    shorten,
+)
 
+# Bytes per cell of a table in memory: a float64, or the code of a text.
+CELL_BYTES = 8
+# JSON lines of so many cells are always read; beyond, a row must fill one of MAX_GAPS cells.
+SAFE_CELLS = 1_000_000
+MAX_GAPS = 50
 FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm")
 SUFFIXES = {f".{name}": name for name in FORMATS}
 SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}
@@ -48,6 +64,7 @@ def read_table(
     as_text: frozenset[str] = frozenset(),
     target: str | None = None,
     header: bool = True,
+    written: frozenset[str] | bool = False,
 ) -> Table:
     """Read a table.
 
@@ -69,9 +86,12 @@ def read_table(
         Columns of a CSV file to keep as text, even if all cells are numbers.
     target : str, optional
         Column with the labels, if any. Its cells are kept exactly as in the file: ``007`` is not
-        ``7``, and white space counts.
+        ``7``, and white space counts. Only blank cells are unknown labels; NA is a class.
     header : bool, default=True
         Whether the first line of a CSV file is a header; otherwise columns are named 1, 2, ...
+    written : frozenset of str or bool, default=False
+        Columns (True: all) whose cells are also kept exactly as in the file, to be written again;
+        see :meth:`gdpa.tables.Table.written_cells`.
 
     Returns
     -------
@@ -86,7 +106,7 @@ def read_table(
     if format is not None and format not in FORMATS:
         raise TableError(f"format={format!r}; {nearest_name(format, list(FORMATS))}")
     if str(path) != "-" and Path(path).is_dir() and format in (None, "parquet"):
-        return _read_folder(Path(path), target)
+        return _read_folder(Path(path), target, written)
     source = Source(path)
     kind = format or SUFFIXES.get(source.suffix) or ("csv" if str(path) == "-" else None)
     if kind is None and source.compression:
@@ -105,12 +125,13 @@ def read_table(
             as_text=as_text,
             target=target,
             header=header,
+            written=written,
         )
     if not header:
         raise TableError(f"{source.name}: header=False (--no-header) is for CSV, not for {kind}")
     with source.open() as stream:
         if kind == "jsonl":
-            return _read_json_lines(stream, source.name, target)
+            return _read_json_lines(stream, source.name, target, written)
         whole = stream if stream.seekable() else io.BytesIO(stream.read())
         titles = {"npz": "NPZ file of plain arrays", "libsvm": "LIBSVM file"}
         title = titles.get(kind, f"{kind.title()} file")
@@ -120,23 +141,32 @@ def read_table(
             if kind == "npz":
                 return _read_npz(whole, source.name)
             if kind == "excel":
-                return _read_excel(whole, source.name, target)
+                return _read_excel(whole, source.name, target, written)
             if kind == "parquet":
-                return _read_parquet({source.name: whole}, source.name, target)
-            frame = require("pyarrow.feather", "tables").read_table(whole)
-            return _named_table(frame, frame.column_names, source.name, target)
+                return _read_parquet({source.name: whole}, source.name, target, written)
+            return _read_feather(whole, source.name, target, written)
 
 
 def _named_table(
-    frame: Any, header: list[Any], source: str, target: str | None, notes: tuple[str, ...] = ()
+    frame: Any,
+    header: list[Any],
+    source: str,
+    target: str | None,
+    written: frozenset[str] | bool,
+    notes: tuple[str, ...] = (),
 ) -> Table:
     """Convert a frame; column names are cleaned like those of a CSV header."""
     names, renamed = column_names([str(name) for name in header], source)
-    columns = table_of(frame, source, target=target).columns
-    return Table(names, columns, source, notes + renamed)
+    table = table_of(frame, source, target=target, written=written)
+    kept = {
+        name: table.written[before]
+        for name, before in zip(names, table.names, strict=True)
+        if before in table.written
+    }
+    return Table(names, table.columns, source, notes + renamed, kept)
 
 
-def _read_folder(folder: Path, target: str | None) -> Table:
+def _read_folder(folder: Path, target: str | None, written: frozenset[str] | bool) -> Table:
     """Read a folder of Parquet files, pictures or text files."""
     parts = sorted(
         p
@@ -145,7 +175,7 @@ def _read_folder(folder: Path, target: str | None) -> Table:
     )
     if not parts:
         return _read_files(folder, target or "label")
-    return _read_parquet({str(part): part for part in parts}, str(folder), target)
+    return _read_parquet({str(part): part for part in parts}, str(folder), target, written)
 
 
 def _read_files(folder: Path, target: str) -> Table:
@@ -171,7 +201,7 @@ def _read_files(folder: Path, target: str) -> Table:
     notes += (f"ignored {other} other files in {folder}",) if other else ()
     empty = sum(not text.strip() for text in columns.get("text", ()))
     notes += (f"{empty} of {len(kept)} text files are empty",) if empty else ()
-    coded = (Column(*intern_texts(cells, verbatim=True)) for cells in columns.values())
+    coded = (Column(*intern_labels(cells)) for cells in columns.values())
     return Table(tuple(columns), tuple(coded), str(folder), notes)
 
 
@@ -184,37 +214,105 @@ def _read_text(path: Path, most: int = 100_000) -> str:
         raise TableError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def _read_parquet(parts: Mapping[str, Path | BinaryIO], name: str, target: str | None) -> Table:
+def _read_parquet(
+    parts: Mapping[str, Path | BinaryIO],
+    name: str,
+    target: str | None,
+    written: frozenset[str] | bool,
+) -> Table:
     """Read the rows of all parts column by column, to save memory."""
     arrow, parquet = require("pyarrow", "tables"), require("pyarrow.parquet", "tables")
     files: dict[str, Any] = {}
+    undeclared: set[str] = set()  # columns of texts that the file does not call categories
     for part, opened in parts.items():
         with errors_as_table_error(f"{part} is not a readable Parquet file"):
-            files[part] = parquet.ParquetFile(opened)
+            plain = parquet.ParquetFile(opened)
+            texts = [
+                field.name
+                for field in plain.schema_arrow
+                if field.type in (arrow.string(), arrow.large_string())
+            ]
+            # Texts are read as codes and distinct texts: a long text may occur in every row.
+            files[part] = parquet.ParquetFile(opened, read_dictionary=texts)
+            undeclared |= set(texts)
         given = files[next(iter(files))].schema_arrow.names
-        found = files[part].schema_arrow.names
-        if set(found) != set(given):
+        names_here = files[part].schema_arrow.names
+        if set(names_here) != set(given):
             first = Path(next(iter(files))).name
-            raise TableError(f"{part} has different columns from {first}: {found[:20]}")
+            raise TableError(f"{part} has different columns from {first}: {names_here[:20]}")
     if not given or not any(file.metadata.num_rows for file in files.values()):
         raise TableError(f"{name} has no rows")
+    sizes = [
+        opened.stat().st_size if isinstance(opened, Path) else _stream_size(opened)
+        for opened in parts.values()
+    ]
+    n_rows = sum(file.metadata.num_rows for file in files.values())
+    _check_cells(name, n_rows, len(given), sum(sizes))
     names, notes = column_names(list(map(str, given)), name)
     columns: list[Column] = []
+    kept: dict[str, Column] = {}
     with errors_as_table_error(f"{name} is not a readable Parquet file"):
-        for column in given:
+        for column, clean_name in zip(given, names, strict=True):
             read = [file.read(columns=[column]).select([column]) for file in files.values()]
             whole = arrow.concat_tables(read, promote_options="permissive").unify_dictionaries()
-            columns += table_of(whole, name, target=target).columns
-            del read, whole
+            table = table_of(whole, name, target=target, written=written)
+            (found,) = table.columns
+            columns.append(replace(found, declared=False) if column in undeclared else found)
+            kept |= dict.fromkeys([clean_name], table.written[column]) if table.written else {}
+            del read, whole, table
             arrow.default_memory_pool().release_unused()
-    return Table(names, tuple(columns), name, notes)
+    return Table(names, tuple(columns), name, notes, kept)
+
+
+def _check_cells(name: str, rows: int, columns: int, size: int) -> None:
+    """Refuse a table whose cells need far more memory than its file, or more than is free.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file.
+    rows, columns : int
+        Size of the table.
+    size : int
+        Size of the file in bytes.
+    """
+    cells = rows * columns
+    if cells * CELL_BYTES > max(SAFE_SIZE, MAX_INFLATION * size):
+        raise TableError(
+            f"{name} has {cells:,} cells ({rows:,} rows, {columns:,} columns) in {size:,} bytes, "
+            f"more than {MAX_INFLATION} times its size; read a part of it"
+        )
+    check_memory(
+        2.0 * CELL_BYTES * cells, f"{name} with {cells:,} cells", "use fewer rows or columns"
+    )
+
+
+def _stream_size(stream: BinaryIO) -> int:
+    """Return the number of bytes of a stream that can be rewound."""
+    size = stream.seek(0, io.SEEK_END)
+    stream.seek(0)
+    return size
 
 
 def _check_extent(stream: BinaryIO, name: str) -> None:
-    """Refuse a workbook with a few cells so far apart that the table would not fit in memory."""
+    """Refuse a workbook that would not fit in memory.
+
+    Its parts may inflate to far more than its size, or a few cells may be far apart.
+    """
     if not zipfile.is_zipfile(stream):
         return
+    packed = _stream_size(stream)
     with zipfile.ZipFile(stream) as book:
+        inflated = sum(member.file_size for member in book.infolist())
+        if inflated > max(SAFE_SIZE, MAX_INFLATION * packed):
+            raise TableError(
+                f"{name} inflates to {inflated:,} bytes, more than {MAX_INFLATION} times its size"
+            )
+        for member in filter(lambda part: part.endswith(".xml"), book.namelist()):
+            with book.open(member) as opened:
+                head = opened.read(2**16).replace(b"\0", b"")  # UTF-16 too
+            if b"<!DOCTYPE" in head:  # could declare entities that expand to any size
+                raise TableError(f"{name}: {member} has a document type, which is not accepted")
         for member in book.namelist():
             if not member.startswith("xl/worksheets/") or not member.endswith(".xml"):
                 continue
@@ -239,10 +337,15 @@ def _column_number(letters: bytes) -> int:
     return sum((c - 64) * 26**place for place, c in enumerate(reversed(letters)))
 
 
-def _read_excel(stream: BinaryIO, name: str, target: str | None) -> Table:
+def _read_excel(
+    stream: BinaryIO, name: str, target: str | None, written: frozenset[str] | bool
+) -> Table:
     """Read the first sheet that is not empty."""
     _check_extent(stream, name)
-    book = require("pandas", "excel").read_excel(stream, sheet_name=None, dtype=object)
+    # Without its default list of missing words pandas keeps texts such as "NA" and "None".
+    book = require("pandas", "excel").read_excel(
+        stream, sheet_name=None, dtype=object, keep_default_na=False, na_values=[""]
+    )
     sheets = {title: sheet for title, sheet in book.items() if sheet.size}
     if not sheets:
         raise TableError(f"{name} has no rows")
@@ -250,12 +353,42 @@ def _read_excel(stream: BinaryIO, name: str, target: str | None) -> Table:
     notes = (f"reading the first of {len(sheets)} sheets, {title!r}",) if len(sheets) > 1 else ()
     header = ["" if str(c).startswith("Unnamed: ") else str(c) for c in sheet.columns]
     typed = {str(c): sheet[c] if c == target else sheet[c].infer_objects() for c in sheet.columns}
-    return _named_table(typed, header, name, target, notes)
+    return _named_table(typed, header, name, target, written, notes)
 
 
-def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
+def _read_feather(
+    stream: BinaryIO, name: str, target: str | None, written: frozenset[str] | bool
+) -> Table:
+    """Read a Feather file, after its declared sizes have been compared with its own size."""
+    arrow, feather = require("pyarrow", "tables"), require("pyarrow.feather", "tables")
+    size = _stream_size(stream)
+    if stream.read(6) == b"ARROW1":
+        stream.seek(8)
+        rows, inflated, columns = 0, 0, 1
+        for message in arrow.ipc.MessageReader.open_stream(stream):
+            if message.type == "schema":
+                columns = max(1, len(arrow.ipc.read_schema(message)))
+            else:
+                found = batch_sizes(message.metadata.to_pybytes(), message.body)
+                rows += found.rows
+                inflated += found.n_bytes
+        _check_cells(name, rows, columns, size)
+        if inflated > max(SAFE_SIZE, MAX_INFLATION * size):
+            raise TableError(
+                f"{name} inflates to {inflated:,} bytes, more than {MAX_INFLATION} times its size"
+            )
+    stream.seek(0)
+    frame = feather.read_table(stream)
+    return _named_table(frame, frame.column_names, name, target, written)
+
+
+def _read_json_lines(
+    stream: BinaryIO, name: str, target: str | None, written: frozenset[str] | bool
+) -> Table:
     """Read one JSON object per line."""
     rows: list[dict[str, Any]] = []
+    keys: dict[str, None] = {}
+    filled = 0
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
@@ -268,11 +401,18 @@ def _read_json_lines(stream: BinaryIO, name: str, target: str | None) -> Table:
             if isinstance(value, list | dict):
                 raise TableError(f"{where}: {shorten(key)} holds a list or object; use scalars")
         rows.append(row)
+        keys |= dict.fromkeys(row)
+        filled += len(row)
+        n_cells = len(rows) * len(keys)
+        if n_cells > max(SAFE_CELLS, MAX_GAPS * filled):
+            raise TableError(
+                f"{where}: {len(rows):,} objects with {len(keys):,} different keys are {n_cells:,} "
+                f"cells, of which only {filled:,} have a value; use the same keys in every line"
+            )
     if not rows:
         raise TableError(f"{name} is empty")
-    keys = dict.fromkeys(chain.from_iterable(rows))
     cells = {key: [row.get(key) for row in rows] for key in keys}
-    return _named_table(cells, list(cells), name, target)
+    return _named_table(cells, list(cells), name, target, written)
 
 
 def _read_npz(stream: BinaryIO, name: str) -> Table:
@@ -308,7 +448,7 @@ def _matrix_table(X: NDArray[Any], labels: list[Any] | None, name: str) -> Table
     columns = [Column(column.astype(np.float64)) for column in X.T]
     if labels is not None:
         names.append("target")
-        columns.append(Column(*intern_texts(labels, verbatim=True)))
+        columns.append(Column(*intern_labels(labels)))
     return Table(tuple(names), tuple(columns), name)
 
 
@@ -357,7 +497,8 @@ def read_target(
     name : str
         The target column.
     unlabeled : str, optional
-        Marker of an unknown label, besides missing cells (empty, NA, NaN, null, ?).
+        Marker of an unknown label, besides empty cells and missing values. Words such as "None"
+        or "NA" are classes, and a message names them.
     complete : bool, default=False
         Whether a table with a label in every row is accepted.
 
@@ -377,12 +518,13 @@ def read_target(
     column = table.column(name, "target column").as_text()
     texts = list(column.texts or ())
     marker = (unlabeled or "").strip()
-    marked: list[int] = []
+    marked = [i for i, text in enumerate(texts) if is_blank(text)]
+    blank = len(marked)
     if marker:  # compare as text, else as a number: -1 is also -1.0
-        marked = [i for i, text in enumerate(texts) if text.strip() == marker]
+        marked += [i for i, text in enumerate(texts) if text.strip() == marker]
         value = plain_number(marker)
-        if value is not None and not marked:
-            marked = [i for i, text in enumerate(texts) if plain_number(text) == value]
+        if value is not None and len(marked) == blank:
+            marked += [i for i, text in enumerate(texts) if plain_number(text) == value]
     labels = np.array([*texts, None], dtype=object)[column.values]
     labels[np.isin(column.values, marked)] = None
     known = sorted(set(labels.tolist()) - {None})
@@ -393,8 +535,10 @@ def read_target(
             f"{where}: no row has a label; at least two classes need one. To label rows in the "
             f"browser, run: gdpa label {table.source} --target {shorten(name)}"
         )
-    no_marker = bool(marker) and not marked
+    no_marker = bool(marker) and len(marked) == blank
     hint = f"; no row has the marker {unlabeled!r}" * no_marker
+    remarks = notes_on_labels(name, labels.tolist())
+    hint += f"; {remarks[0]}" if remarks else ""
     if len(known) == 1:
         raise TableError(
             f"{where}: the only class is {known[0][:60]!r} ({m} rows); two are needed{hint}"
@@ -410,17 +554,38 @@ def read_target(
             f"(or use --unlabeled MARKER), or use --model to save the classifier for new rows{hint}"
         )
     notes = [f"no row of target column {shorten(name)} has the marker {unlabeled!r}"] * no_marker
-    suspects = "unknown unlabeled unlabelled undefined missing tbd todo n.a. - -- . .. ??? * x"
+    return labels, (*notes, *remarks)
+
+
+def notes_on_labels(name: str, labels: Sequence[str | None]) -> list[str]:
+    """Return messages about classes that may stand for unknown labels, or differ in white space.
+
+    Parameters
+    ----------
+    name : str
+        The target column.
+    labels : sequence of str or None
+        The labels; None where unknown.
+
+    Returns
+    -------
+    list of str
+        The messages.
+    """
+    counts = Counter(label for label in labels if label is not None)
+    notes = []
+    suspects = "unknown unlabeled unlabelled undefined missing tbd todo n.a. - -- . .. ??? *"
     suspects += " -9 -99 -999 -9999 99999"  # common codes of unknown values
-    for text in known:
-        if text.lower() in suspects.split() or (text == "-1" and len(known) > 2):
+    for text, count in sorted(counts.items()):
+        word = text.strip().lower()
+        if word in MISSING | set(suspects.split()) or (text == "-1" and len(counts) > 2):
             notes.append(
-                f"target column {shorten(name)}: {text!r} is a class; if it marks unknown labels, "
-                f"use --unlabeled {text}"
+                f"target column {shorten(name)}: {count} cells {text!r} are read "
+                f"as a class; use --unlabeled {shlex.quote(text)} to treat them as unknown"
             )
-        if text != text.strip() and text.strip() in known:
+        if text != text.strip() and text.strip() in counts:
             notes.append(
                 f"target column {shorten(name)}: {text!r} and {text.strip()!r} are two classes "
                 "that differ only in white space"
             )
-    return labels, tuple(notes)
+    return notes

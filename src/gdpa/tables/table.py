@@ -7,9 +7,9 @@ column then takes time proportional to the number of distinct texts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from typing import Any, overload
@@ -48,6 +48,11 @@ def errors_as_table_error(message: str, *kinds: type[Exception]) -> Iterator[Non
 def is_missing_text(text: str) -> bool:
     """Return whether the text of a cell stands for a missing value."""
     return text.strip().lower() in MISSING
+
+
+def is_blank(text: str) -> bool:
+    """Return whether a text is empty or white space."""
+    return not text.strip()
 
 
 def shorten(name: str, limit: int = 60) -> str:
@@ -120,12 +125,16 @@ class Table:
         Name of the file or data frame, for messages.
     notes : tuple of str
         Messages about how it was read.
+    written : mapping of str to Column
+        Cells exactly as in the file, for the columns that were asked for: white space and words
+        such as NA are kept, and numbers are texts.
     """
 
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     source: str = "the table"
     notes: tuple[str, ...] = ()
+    written: Mapping[str, Column] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = set(map(attrgetter("values.size"), self.columns))
@@ -151,12 +160,16 @@ class Table:
             )
         return self._by_name[name]
 
+    def written_cells(self, name: str) -> list[str]:
+        """Return the cells of a column as in the file if they were kept, else as text."""
+        return self.written.get(name, self.column(name)).cells()
+
     def without(self, names: Iterable[str]) -> Table:
         """Return the table without some columns."""
         kept = dict(self._by_name)
         for name in names:
             kept.pop(name, None)
-        return Table(tuple(kept), tuple(kept.values()), self.source, self.notes)
+        return Table(tuple(kept), tuple(kept.values()), self.source, self.notes, self.written)
 
 
 def is_frame(X: Any) -> bool:
@@ -207,7 +220,12 @@ class ArrowTexts(Sequence[str]):
             yield from self[start : start + 10_000]
 
 
-def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArray[Any], list[str]]:
+def intern_texts(
+    cells: Iterable[Any],
+    *,
+    verbatim: bool = False,
+    missing: Callable[[str], bool] = is_missing_text,
+) -> tuple[NDArray[Any], list[str]]:
     """Return integer codes and the distinct texts of cells.
 
     Parameters
@@ -216,6 +234,8 @@ def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArr
         Texts; other objects are converted to text.
     verbatim : bool, default=False
         Whether to keep leading and trailing white space.
+    missing : callable
+        Which texts stand for a missing cell. None and NaN are empty texts.
 
     Returns
     -------
@@ -230,11 +250,19 @@ def intern_texts(cells: Iterable[Any], *, verbatim: bool = False) -> tuple[NDArr
     codes = np.empty(len(index), dtype=np.int32)
     for i, cell in enumerate(index):
         text = text_of(cell)
-        if is_missing_text(text):
+        if missing(text):
             codes[i] = -1
         else:
             codes[i] = texts.setdefault(text if verbatim else text.strip(), len(texts))
     return codes[raw].astype(np.min_scalar_type(-len(texts) - 2), copy=False), list(texts)
+
+
+def intern_labels(cells: Iterable[Any]) -> tuple[NDArray[Any], list[str]]:
+    """Return integer codes and the distinct texts of labels, verbatim.
+
+    Only blank cells are unknown: a class may be called "None" or "NA".
+    """
+    return intern_texts(cells, verbatim=True, missing=is_blank)
 
 
 def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
@@ -242,15 +270,56 @@ def intern_arrow(column: Any) -> tuple[NDArray[Any], Sequence[str]]:
     return merge_texts([clean_texts(cells).dictionary_encode() for cells in column.chunks])
 
 
-def clean_texts(cells: Any, *, verbatim: bool = False) -> Any:
-    """Replace missing cells by null and, unless `verbatim`, strip white space."""
+def is_text_dictionary(column: Any) -> bool:
+    """Return whether this is an Arrow column that stores each distinct text once."""
+    types = require("pyarrow.types", "tables") if hasattr(column, "unify_dictionaries") else None
+    if types is None or not types.is_dictionary(column.type):
+        return False
+    kind = column.type.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def intern_dictionary(
+    column: Any, clean: Callable[[Any], Any]
+) -> tuple[NDArray[Any], Sequence[str]]:
+    """Return integer codes and the distinct texts of an Arrow column of dictionary type.
+
+    Only the distinct texts are converted, by `clean`: a long text that many rows share is never
+    copied for each of them.
+    """
+    whole = column.unify_dictionaries().combine_chunks()
+    codes = to_numpy(whole.indices, np.int32, -1)
+    used, first = np.unique(codes, return_index=True)
+    present = used >= 0
+    order = used[present][np.argsort(first[present], kind="stable")]  # of appearance
+    arrow = require("pyarrow", "tables")
+    texts = whole.dictionary.take(arrow.array(order)).cast(arrow.large_string())
+    places, distinct = merge_texts([clean(texts).dictionary_encode()])
+    place = np.full(len(whole.dictionary) + 1, -1, dtype=np.int32)
+    place[order] = places
+    return place[codes].astype(np.min_scalar_type(-len(distinct) - 2), copy=False), distinct
+
+
+def clean_texts(cells: Any) -> Any:
+    """Replace missing cells by null and strip white space."""
     pc = require("pyarrow.compute", "tables")
     trimmed = pc.utf8_trim_whitespace(cells)
     # Arrow loads pandas, if it is installed, to convert any Python object: a list of words, None.
     words = rf"\A(?:{'|'.join(map(re.escape, sorted(MISSING)))})\z"
     missing = pc.match_substring_regex(pc.utf8_lower(trimmed), words)
-    null = require("pyarrow", "tables").nulls(1, cells.type)[0]
-    return pc.if_else(missing, null, cells if verbatim else trimmed)
+    return pc.if_else(missing, _null_of(cells), trimmed)
+
+
+def clean_labels(cells: Any) -> Any:
+    """Replace blank cells by null; other cells are kept verbatim (see :func:`intern_labels`)."""
+    pc = require("pyarrow.compute", "tables")
+    blank = pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(cells)), 0)
+    return pc.if_else(blank, _null_of(cells), cells)
+
+
+def _null_of(cells: Any) -> Any:
+    """Return the null of the type of an Arrow array."""
+    return require("pyarrow", "tables").nulls(1, cells.type)[0]
 
 
 def to_numpy(cells: Any, dtype: Any, missing: float) -> NDArray[Any]:
