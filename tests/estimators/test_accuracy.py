@@ -8,6 +8,8 @@ from sklearn.datasets import load_digits
 
 from gdpa import CommitteeClassifier, GraphClassifier
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("per_class", "least", "seeds"), [(1, 84.0, 5), (5, 95.0, 4)])

@@ -9,6 +9,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from gdpa import CommitteeClassifier, GDPAClassifier, GraphClassifier
 
+pytestmark = pytest.mark.slow
+
 EXPECTED_FAILED_CHECKS = {
     "check_classifiers_classes": (
         "it fits y with the values -1 and +1 only; -1 is the marker of an unknown label, so that y "
@@ -35,8 +37,3 @@ def test_scikit_learn_checks(estimator):
     assert names["failed"] == []
     assert set(names["xfail"]) == set(EXPECTED_FAILED_CHECKS)
     assert len(names["passed"]) >= 50
-
-
-@pytest.mark.parametrize("estimator", [CommitteeClassifier, GraphClassifier, GDPAClassifier])
-def test_few_parameters(estimator):
-    assert len(estimator().get_params()) <= 12

@@ -199,7 +199,7 @@ def test_the_command_and_the_estimator_say_the_same(tmp_path):
         writer.writerow([*rows, "answer"])
         for i in range(N):
             cells = ["" if c[i] is None else c[i] for c in rows.values()]
-            writer.writerow([*cells, y[i] or "NA"])
+            writer.writerow([*cells, y[i] or ""])
     out = tmp_path / "o.csv"
     assert run(["fit", str(tmp_path / "t.csv"), "-t", "answer", "-o", str(out), "-q"]) == 0
     with out.open(newline="") as file:

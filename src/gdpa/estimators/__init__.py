@@ -8,7 +8,8 @@ from ..lazy import load_on_use
 
 if TYPE_CHECKING:
     from .committee import CommitteeClassifier, classify
-    from .graph import GDPAClassifier, GraphClassifier
+    from .gdpa_classifier import GDPAClassifier
+    from .graph import GraphClassifier
     from .model_selection import SemiSupervisedKFold
     from .options import GraphOptions
 
@@ -21,7 +22,8 @@ __all__ = [
 __getattr__ = load_on_use(
     __name__,
     committee="CommitteeClassifier classify",
-    graph="GDPAClassifier GraphClassifier",
+    gdpa_classifier="GDPAClassifier",
+    graph="GraphClassifier",
     model_selection="SemiSupervisedKFold",
     options="GraphOptions",
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from copy import copy
-from dataclasses import fields
+from dataclasses import fields, replace
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,7 +27,14 @@ from ..tables import TableEncoder, is_frame
 from ..tables.columns import ColumnList
 from .ensemble import Ensemble
 from .frames import encoded_rows
-from .inputs import check_new_links, given_weights
+from .inputs import (
+    check_new_links,
+    exact_numbers,
+    given_weights,
+    is_graph,
+    own_copy,
+    refuse_order,
+)
 from .labels import (
     LabelCoding,
     encode_labels,
@@ -102,12 +109,14 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return FitOptions(**given, policy=self._policy)
 
     def _prepare(
-        self, X: object, y: ArrayLike
+        self, X: object, y: ArrayLike, nodes: Iterable[Any] | None = None
     ) -> tuple[Any, Features, LabelCoding, FitOptions, Rescaler | None]:
         """Return a checked copy of the estimator, rescaled features, labels, options, rescaler."""
         fitted = copy(self)
         fitted._validate_params()
-        A = fitted._check_X(X)
+        refuse_order(nodes, X, "X")
+        on_graph = self.graph == "precomputed" or is_graph(X)
+        A = fitted._check_precomputed(X, y, nodes) if on_graph else fitted._check_X(X)
         n = A.shape[0]
         if isinstance(y, Sized) and getattr(y, "ndim", 1) != 0 and len(y) != n:
             raise ValueError(
@@ -116,15 +125,16 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         labels = encode_labels(y, self.unlabeled)
         options, rescaler = fitted._fit_options(labels.classes), None
-        if options.rescale is not None and self.graph != "precomputed":
+        if on_graph:
+            options = replace(options, graph="precomputed")
+        elif options.rescale is not None:
             rescaler = Rescaler.fit(A, RESCALE_KINDS[options.rescale])
             A = rescaler.transform(A)
-        return fitted, A, labels, options, rescaler
+        return fitted, own_copy(A, X), labels, options, rescaler
 
     def _check_X(self, X: object, *, reset: bool = True) -> Features:
-        """Return checked features (encoded if X is a data frame) or a precomputed graph."""
-        if self.graph == "precomputed" and reset:
-            return self._check_precomputed(X)
+        """Return checked features (encoded if X is a data frame), or rows of a graph."""
+        X = exact_numbers(X)
         if reset:
             self.__dict__.pop("encoder_", None)
         if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
@@ -137,17 +147,21 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, reset=reset, accept_sparse="csr", dtype=dtypes, ensure_all_finite=False
         )
         A = check_features(A)
-        if self.graph != "precomputed" and (self.options is None or self.options.rescale is None):
+        if reset or self.ensemble_.first.graph.kind != "precomputed" or self.ensemble_.linked:
+            by_density = self.options is None or self.options.rescale is None
+        else:
+            by_density = False  # rows of weights
+        if by_density:
             A = stored_by_density(A, None if reset else self.ensemble_.sparse)
             if reset:
                 warn_about_scales(A)
         return A
 
-    def _check_precomputed(self, X: object) -> sp.csr_array:
+    def _check_precomputed(self, X: object, y: object, nodes: Iterable[Any] | None) -> sp.csr_array:
         if sp.issparse(X) or isinstance(X, np.ndarray) or hasattr(X, "iloc"):
-            A = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
+            A = validate_data(self, exact_numbers(X), accept_sparse="csr", dtype=np.float64)
         else:
-            A = given_weights(X, signed=self._signed)
+            A = given_weights(X, signed=self._signed, nodes=nodes, tables=[y])
             self.n_features_in_ = A.shape[1]
         if A.shape[0] != A.shape[1]:
             raise ValueError(
@@ -232,9 +246,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_rows, n_features)
-            New rows; for a precomputed graph, their weights to the fitted samples. A row equal to a
-            fitted sample gets the label of that sample in ``transduction_``, which is the label
-            given to `fit` if there was one. If equal samples had different labels, the most
+            New rows; for a model of a graph alone, their weights to the fitted samples. A row equal
+            to a fitted sample gets the label of that sample in ``transduction_``, which is the
+            label given to `fit` if there was one. If equal samples had different labels, the most
             frequent one is used. Pass None if there are only links.
         adjacency : array-like, sparse matrix or Links of shape (n_rows, n_samples), optional
             Links of the rows to the fitted samples, if `fit` had an adjacency.
@@ -367,6 +381,12 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Validate new rows for a model that was fitted with links."""
         if X is None and adjacency is None:
             raise ValueError("X and adjacency are both None; pass features, links or both")
+        if X is not None and self.ensemble_.n_features == 0:
+            if adjacency is not None:
+                raise ValueError(
+                    "the model was fitted without features; pass X or adjacency, not both"
+                )
+            X, adjacency = None, X  # the rows are links to the fitted nodes
         rows = None if X is None else self._check_X(X, reset=False)
         if adjacency is None:
             return rows, None
@@ -507,7 +527,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _unlabeled_graph(self, X: object, seed: int) -> tuple[sp.csr_array, Features | None]:
         """Return the graph and the features of data without labels."""
-        if self.graph == "precomputed":
+        if self.graph == "precomputed" or is_graph(X):
             return given_weights(X), None
         if is_frame(X):
             X = TableEncoder(random_state=seed).fit(X).transform(X)

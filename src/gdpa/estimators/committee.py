@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from ..graph import Links
 from ..threads import one_thread
 from .base import BaseClassifier, Labels
 from .ensemble import fit_ensemble, fit_single_graph
-from .inputs import check_links
+from .inputs import check_links, is_graph, refuse_order
+from .labels import encode_labels
 from .members.user_models import check_models
 from .options import GraphOptions
 
@@ -160,18 +163,30 @@ class CommitteeClassifier(BaseClassifier):
         self.verbose = verbose
         self.options = options
 
-    def fit(self, X: object, y: ArrayLike, adjacency: object = None) -> CommitteeClassifier:
+    def fit(
+        self,
+        X: object,
+        y: ArrayLike,
+        adjacency: object = None,
+        *,
+        nodes: Iterable[Any] | None = None,
+    ) -> CommitteeClassifier:
         """Label all samples from the labelled ones.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features.
+            Features. A graph alone is given as a NetworkX graph or :class:`~gdpa.graph.Links`, or
+            as ``adjacency=`` with X=None.
         y : array-like of shape (n_samples,)
             Labels of any type, with `unlabeled` for unknown ones.
         adjacency : matrix, Graph, list of edges or :class:`~gdpa.graph.Links`, optional
             A graph of the samples, used together with their features: a symmetric non-negative
             matrix, a NetworkX graph or a list of edges.
+        nodes : iterable of nodes, optional
+            For a NetworkX graph: its nodes in the order of the rows. It is not needed if the nodes
+            are the integers 0 to n - 1, which are row numbers, or if they are the index of a pandas
+            X or y.
 
         Returns
         -------
@@ -179,8 +194,17 @@ class CommitteeClassifier(BaseClassifier):
             This object. If an error is raised, it is left unchanged.
         """
         models = () if self.models is None else check_models(self.models)
+        if is_graph(X):
+            if adjacency is not None:
+                raise ValueError("X and adjacency are both graphs; pass features as X, or X=None")
+            X, adjacency = None, X
+        if X is None and adjacency is not None:
+            return self._fit_graph(adjacency, y, nodes)
+        refuse_order(nodes, adjacency, "adjacency")
         fitted, A, labels, options, rescaler = self._prepare(X, y)
-        links = None if adjacency is None else check_links(adjacency, A.shape[0])
+        links = None
+        if adjacency is not None:
+            links = check_links(adjacency, A.shape[0], nodes=nodes, tables=[X, y])
         fitted._links = adjacency if isinstance(adjacency, Links) else None
         # On few samples, BLAS threads cost more time than they save.
         with one_thread() if A.shape[0] <= options.policy.judged_nodes else nullcontext():
@@ -194,18 +218,54 @@ class CommitteeClassifier(BaseClassifier):
         self.__dict__ = fitted.__dict__
         return self
 
+    def _fit_graph(
+        self, adjacency: object, y: Any, nodes: Iterable[Any] | None
+    ) -> CommitteeClassifier:
+        """Label the nodes of a graph without features."""
+        if self.models is not None:
+            raise ValueError("models needs features, but X is a graph or None; pass models=None")
+        fitted = copy(self)
+        fitted._validate_params()
+        for name in ("encoder_", "feature_names_in_"):  # of an earlier fit
+            fitted.__dict__.pop(name, None)
+        labels = encode_labels(y, self.unlabeled)
+        n = labels.codes.size
+        links = check_links(adjacency, n, alone=True, nodes=nodes, tables=[y])
+        fitted._links = adjacency if isinstance(adjacency, Links) else None
+        options = fitted._fit_options(labels.classes)
+        with one_thread() if n <= options.policy.judged_nodes else nullcontext():
+            if labels.classes.size == 1 or n < 3:
+                ensemble = fit_single_graph(links, labels, replace(options, graph="precomputed"))
+                member = replace(ensemble.first, knows_links=True)
+                ensemble = replace(ensemble, members=(member,), n_features=0)
+            else:
+                ensemble = fit_ensemble(np.empty((n, 0)), labels, options, links=links)
+        fitted._adopt(ensemble)
+        fitted.n_features_in_ = 0
+        self.__dict__ = fitted.__dict__
+        return self
 
-def classify(X: object, y: ArrayLike, *, adjacency: object = None, **options: Any) -> Labels:
+
+def classify(
+    X: object,
+    y: ArrayLike,
+    *,
+    adjacency: object = None,
+    nodes: Iterable[Any] | None = None,
+    **options: Any,
+) -> Labels:
     """Label all samples from the labelled ones.
 
     Parameters
     ----------
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-        Features.
+        Features; or a graph alone, see :meth:`CommitteeClassifier.fit`.
     y : array-like of shape (n_samples,)
         Labels, with -1 (or the marker `unlabeled`) for unknown ones.
     adjacency : matrix, Graph, list of edges or Links, optional
         A graph of the samples, used together with their features.
+    nodes : iterable of nodes, optional
+        Nodes of a NetworkX graph in the order of the rows; see :meth:`CommitteeClassifier.fit`.
     **options
         Parameters of :class:`CommitteeClassifier`.
 
@@ -221,6 +281,6 @@ def classify(X: object, y: ArrayLike, *, adjacency: object = None, **options: An
     >>> gdpa.classify([[0.0], [0.1], [5.0], [5.1]], [0, -1, -1, 1], n_neighbors=1).tolist()
     [0, 0, 1, 1]
     """
-    model = CommitteeClassifier(**options).fit(X, y, adjacency)
+    model = CommitteeClassifier(**options).fit(X, y, adjacency, nodes=nodes)
     labels = np.asarray(model.transduction_)
     return labels if model.abstain_below is None else model._abstain(labels, model.unsure_)

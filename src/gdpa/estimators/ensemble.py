@@ -30,16 +30,19 @@ from ..graph.rescale import Rescaler
 from ..notebook import card
 from ..solution import Solution
 from ..system import arrange
+from ..system.left_out import LARGE_FOLDS
 from .few_labels import supported_trust
 from .labels import LabelCoding, expand_class_columns, stratified_folds
 from .members.base import Features, FitData, FittedMember, Member, cross_validated_loss, subsample
 from .members.class_sizes import ClassSizesMember, FittedClassSizes, supports_class_sizes
 from .members.forest import ForestMember
+from .members.graph_alone import GRAPH_MEMBERS
 from .members.graphs import (
     AUTO_NEIGHBORS,
     FittedGraph,
     ForestGraphMember,
     NeighborMember,
+    SampleGraph,
     WhitenedMember,
     graph_candidates,
     solve_graph,
@@ -62,7 +65,7 @@ from .probabilities import (
     to_shares,
     warn_about,
 )
-from .tuning import DEFAULT, Given, Setting, Tuning, tune
+from .tuning import DEFAULT, NO_HELD_OUT, Given, Setting, Tuning, tune
 
 # The members, in the order in which they are tried. On real tables each of them is best on some
 # tables and none on most, so the ensemble gains from their differences.
@@ -258,9 +261,11 @@ def weigh(
             shares.append(p)
     # Class sizes replace the neighbours, because both use the same graph.
     replaced = np.isin(names, "neighbours") & ("class sizes" in names)
+    # With too few labels to hold out, Poisson learning replaces the harmonic function.
+    replaced |= np.isin(names, "links") & ("poisson" in names) & (len(shares) < n)
     if len(shares) < n:
         weights = np.where(replaced, 0.0, losses)
-        rule = "cut and stability" if replaced.any() else "fixed"
+        rule = "cut and stability" if "class sizes" in names else "fixed"
         return MemberWeights(names, weights / weights.sum(), None, sharpness, rule=rule)
     m = int(judged_labels(codes, shares[0].shape[1]).sum())
     # The minimum limits the effect of the allowance to a factor of e.
@@ -433,7 +438,7 @@ class Ensemble:
             check_numbers("checked", checked, (None,), at_least=0, at_most=m - 1)
         if held_out is not None:
             check_numbers("left_out", held_out, (m if checked is None else checked.size, k))
-        if not 0 < self.sharpness < 1e4 or self.n_features < 1:
+        if not 0 < self.sharpness < 1e4 or self.n_features < 0:
             raise ValueError("sharpness or n_features are out of range")
         if self.importances is not None:
             check_numbers("importances", self.importances, (None,), at_least=0)
@@ -453,7 +458,7 @@ class Ensemble:
     @property
     def calibrated(self) -> bool:
         """Whether the probabilities are calibrated on held-out labels."""
-        return self.tuning.source != "too few labels"
+        return self.tuning.source not in NO_HELD_OUT
 
     @property
     def linked(self) -> bool:
@@ -754,6 +759,8 @@ def fit_ensemble(
     if folds is not None and many:
         part, kept = subsample(data)
     kinds = [*(() if links is None else LINK_MEMBERS), *members.values()]
+    if X.shape[1] == 0:  # links without features
+        kinds = list(GRAPH_MEMBERS)
     if data.is_embedding:
         if links is not None or not sp.issparse(X):
             kinds = [kind for kind in kinds if kind.name not in NOT_ON_EMBEDDINGS]
@@ -842,10 +849,46 @@ def fit_ensemble(
     return ensemble
 
 
+def tuning_of_method(
+    graph: SampleGraph, labels: LabelCoding, tuning: Tuning, options: FitOptions
+) -> Tuning:
+    """Return the chosen setting with the held-out scores and the loss of ``options.method``.
+
+    The method is refitted once per fold, without the labels of the fold.
+    """
+    codes, known, k = labels.codes[labels.labeled], labels.labeled, labels.classes.size
+    n_folds = LARGE_FOLDS if graph.n_nodes > options.policy.large_nodes else 5
+    folds = stratified_folds(codes, n_folds)
+    shares = np.zeros((codes.size, k))
+    silent = replace(options, callback=None, verbose=0, class_prior=None)
+    for fold in range(int(folds.max()) + 1):
+        held = folds == fold
+        present, remaining = np.unique(codes[~held], return_inverse=True)
+        without = np.full(labels.codes.size, -1, dtype=np.int32)
+        without[known[~held]] = remaining
+        coding = LabelCoding(without, labels.classes[present])
+        with warnings.catch_warnings(action="ignore"):  # the fit on all labels warns itself
+            fitted = solve_graph(graph, coding, tuning.setting, silent)
+        shares[np.ix_(held, present)] = fitted.shares[known[held]]
+        report(options, stage="fold", fold=fold + 1, of=int(folds.max()) + 1)
+    judged = judged_labels(codes, k)
+    return replace(
+        tuning,
+        loss=left_out_loss(np.eye(k)[codes[judged]], shares[judged]),
+        source="k-fold",
+        left_out=shares,
+        checked=None,
+    )
+
+
 def fit_single_graph(
     X: Features, labels: LabelCoding, options: FitOptions, *, rescaler: Rescaler | None = None
 ) -> Ensemble:
-    """Fit one graph: choose its setting by cross-validation, then solve."""
+    """Fit one graph: choose its setting by cross-validation, then solve.
+
+    The harmonic function chooses the setting for every method, because it is cheap to leave labels
+    out of it. The held-out scores are those of the method itself, refitted fold by fold.
+    """
     n, k, codes = X.shape[0], labels.classes.size, labels.codes[labels.labeled]
     counts = [options.n_neighbors or 1]
     if options.n_neighbors is None:
@@ -869,6 +912,9 @@ def fit_single_graph(
         for graph in candidates:
             systems.append(graph.system(labels.labeled, targets, DEFAULT, options, arranged))
         tuning = tune(systems, codes, Given(options.label_weight, options.self_loop))
+        if options.method != "harmonic" and tuning.left_out is not None:
+            graph = candidates[tuning.candidate]
+            tuning = tuning_of_method(graph, labels, tuning, options)
     report(
         options,
         stage="tuning",

@@ -2,6 +2,12 @@
 
 The marker of an unknown label is -1 unless the caller passes another one. If the marker is a
 missing value (None, NaN, NaT, pandas' NA), all kinds of missing values count as unknown.
+
+The rule is the same for lists, arrays, and pandas, polars and Arrow columns:
+
+- masked entries are unknown;
+- among strings, missing values, blank strings and the text of the marker ("-1") are unknown;
+- among numbers, a missing value is an error unless the marker is a missing value.
 """
 
 from __future__ import annotations
@@ -89,15 +95,7 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
             "requires y to be passed, but the target y is None: y must hold one label or marker "
             "per sample"
         )
-    # Nullable and categorical pandas types become objects, so that NA stays NA.
-    extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
-    try:
-        values = np.asarray(y, dtype=object) if extension else np.asarray(y)
-    except ValueError as error:
-        raise ValueError(
-            "y has labels that are sequences; labels must be strings, numbers or booleans: convert "
-            "them with str(...)"
-        ) from error
+    values, masked = _label_array(y)
     if values.ndim == 2 and values.shape[1] == 1:
         from sklearn.exceptions import DataConversionWarning
 
@@ -107,28 +105,61 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
             DataConversionWarning,
             stacklevel=4,
         )
-        values = values.ravel()
+        values, masked = values.ravel(), masked.ravel()
     if values.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead")
     if values.dtype.kind == "c":
         raise ValueError("y is complex; Complex data not supported as labels")
-    missing = np.zeros(values.size, dtype=bool)
+    missing = masked.copy()
     if values.dtype.kind == "O":
-        missing[:] = list(map(is_missing, values))
+        missing |= np.fromiter(map(is_missing, values), dtype=bool, count=values.size)
     elif values.dtype.kind in "fmM":
-        missing = values != values  # NaN and NaT
-    if is_missing(unlabeled):
-        return values, ~missing
-    if missing.any():
-        if unlabeled == -1 and all(isinstance(v, str) for v in values[~missing]):
-            # Among strings a missing value can only mean an unknown label.
-            return values, ~missing & ~_equal(values, unlabeled)
-        i = int(np.flatnonzero(missing)[0])
+        missing |= values != values  # NaN and NaT
+    by_absence = is_missing(unlabeled)
+    known = ~missing if by_absence else ~missing & ~_equal(values, unlabeled)
+    if _are_strings(values[known]):
+        # Among strings a missing value or a blank can only mean an unknown label.
+        known[known] = [bool(label.strip()) for label in values[known]]
+        return values, known
+    absent = np.flatnonzero(missing & ~masked)
+    if absent.size and not by_absence:
         raise ValueError(
-            f"Input y contains NaN: y[{i}] is missing, but the marker of an unknown label is "
-            f"unlabeled={unlabeled!r}; pass unlabeled=None if missing values are unknown labels"
+            f"Input y contains NaN: y[{absent[0]}] is missing, but the marker of an unknown label "
+            f"is unlabeled={unlabeled!r}; pass unlabeled=None if missing values are unknown labels"
         )
-    return values, ~_equal(values, unlabeled)
+    return values, known
+
+
+def _are_strings(labels: NDArray[Any]) -> bool:
+    """Return whether there are labels and all of them are strings."""
+    if labels.dtype.kind == "O":
+        return labels.size > 0 and all(isinstance(label, str) for label in labels)
+    return bool(labels.dtype.kind == "U")
+
+
+def _label_array(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Return labels as an array, and which of them are masked.
+
+    NumPy converts the entries of a list to one type, for example None to "None" and True to 1. If
+    that would change labels, the array has objects.
+    """
+    # Nullable and categorical pandas types become objects, so that NA stays NA.
+    extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
+    try:
+        values = np.asarray(y, dtype=object) if extension else np.asarray(y)
+        if isinstance(y, list | tuple) and values.ndim == 1 and len(set(map(type, y))) > 1:
+            objects = np.empty(len(y), dtype=object)
+            objects[:] = y
+            values = _natural(objects)
+    except ValueError as error:
+        raise ValueError(
+            "y has labels that are sequences; labels must be strings, numbers or booleans: convert "
+            "them with str(...)"
+        ) from error
+    masked = np.zeros(values.shape, dtype=bool)
+    if np.ma.isMaskedArray(y):
+        masked |= np.ma.getmaskarray(y)
+    return values, masked
 
 
 def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
@@ -167,16 +198,13 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
                 f"y has a label of type {kind} ({str(value)[:40]!r}); labels must be strings, "
                 f"numbers or booleans: {'decode it' if 'bytes' in kind else 'use str(...)'}"
             )
+    if labels.dtype.kind == "O" and len(set(map(_family, labels))) > 1:
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels}))
+        raise ValueError(f"y mixes labels of different types ({kinds}); use one type for all")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains infinity; labels must be finite")
-    try:
-        check_classification_targets(labels)
-        classes, inverse = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(v).__name__ for v in labels})
-        raise ValueError(
-            f"y mixes labels of types that cannot be sorted ({', '.join(kinds)}); use one type"
-        ) from error
+    check_classification_targets(labels)
+    classes, inverse = np.unique(labels, return_inverse=True)
     marked = isinstance(unlabeled, int | float | np.number) and unlabeled == -1
     if marked and classes.dtype.kind in "iuf" and classes.tolist() == [1] and not known.all():
         raise ValueError(
@@ -191,7 +219,7 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
 
 def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[np.int32]:
     """Encode further labels of known classes; the marker `unlabeled` becomes -1."""
-    values, known = known_labels(np.atleast_1d(np.asarray(labels)), unlabeled)
+    values, known = known_labels(_as_sequence(labels), unlabeled)
     position = {value: code for code, value in enumerate(classes.tolist())}
     codes = np.full(values.size, -1, dtype=np.int32)
     for i in np.flatnonzero(known).tolist():
@@ -207,7 +235,7 @@ def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDAr
 
 def with_more_classes(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[Any]:
     """Return the sorted classes together with the new ones among further labels."""
-    values, known = known_labels(np.atleast_1d(np.asarray(labels)), unlabeled)
+    values, known = known_labels(_as_sequence(labels), unlabeled)
     new = _natural(values[known])
     kinds = {new.dtype.kind, classes.dtype.kind}
     if "O" not in kinds and len(kinds & {"U", "S"}) not in (0, len(kinds)):
@@ -222,15 +250,40 @@ def with_more_classes(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -
         raise ValueError("labels mixes types that cannot be sorted; use one type") from error
 
 
+def _family(label: Any) -> str:
+    """Return which labels a label can be compared with: strings, booleans or numbers."""
+    if isinstance(label, str):
+        return "string"
+    return "boolean" if isinstance(label, bool | np.bool_) else "number"
+
+
+def _as_sequence(labels: Any) -> Any:
+    """Return a single label as a list with one entry."""
+    if isinstance(labels, np.ndarray):
+        return np.atleast_1d(labels)
+    return [labels] if isinstance(labels, str | bytes) or not hasattr(labels, "__len__") else labels
+
+
 def _equal(values: NDArray[Any], marker: Any) -> NDArray[np.bool_]:
+    # The text of the marker counts too: NumPy stores ["a", -1] as ["a", "-1"].
+    text = str(marker)
     if values.dtype.kind == "U":
-        # NumPy turns a number among strings into its text: ["a", -1] is stored as ["a", "-1"].
-        return np.asarray(values == str(marker))
+        return np.asarray(values == text)
     if values.dtype.kind == "O":
-        return np.array([type(v) is not bool and bool(v == marker) for v in values], dtype=bool)
+        same = [_is_marker(v, marker, text) for v in values]
+        return np.array(same, dtype=bool)
     if isinstance(marker, str) or values.dtype.kind == "b":
         return np.zeros(values.size, dtype=bool)
     return np.asarray(values == marker)
+
+
+def _is_marker(value: Any, marker: Any, text: str) -> bool:
+    """Return whether a label is the marker, or the text of the marker."""
+    if isinstance(value, str):
+        return value == text
+    if isinstance(value, bool | np.bool_) or is_missing(value):
+        return False
+    return bool(value == marker)
 
 
 def _natural(labels: NDArray[Any]) -> NDArray[Any]:

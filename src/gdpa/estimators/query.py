@@ -18,8 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..arrays import FloatArray, NDArray
+from ..checks import check_positive
 from ..errors import nearest_name
-from ..linalg.operator import check_positive
 from .sketch import sketch_graph
 from .strategies import choose_informative, lead, representatives
 

@@ -21,6 +21,7 @@ from ..errors import any_error_as_value_error
 from ..tables import TableEncoder
 from .ensemble import Ensemble
 from .labels import is_missing
+from .members.base import Features
 from .options import GraphOptions
 
 FORMAT = "classifier"
@@ -72,7 +73,11 @@ class StoredEstimator:
         if not all(0 <= i < n for i in self.skipped):
             raise ValueError("skipped contains an unknown sample")
         links = sp.csr_array((1, n)) if self.ensemble.linked else None
-        row = sp.csr_array((1, width)) if self.ensemble.sparse else np.zeros((1, width))
+        row: Features | None = np.zeros((1, width))
+        if self.ensemble.sparse:
+            row = sp.csr_array((1, width))
+        if width == 0:  # a graph without features
+            row = None
         if self.ensemble.predict(row, links).shape != (1, k):
             raise ValueError("the members are inconsistent")
 
@@ -117,7 +122,9 @@ def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
                 raise ValueError("the columns do not match the features")
         # An estimator without this parameter may have a neighbour graph or a graph of links.
         chosen = "graph" in model.get_params(deep=False) or model.graph != "knn"
-        if chosen and model.graph != stored.ensemble.first.graph.kind:
+        kind_of_graph = stored.ensemble.first.graph.kind
+        # Any estimator takes a graph object instead of features.
+        if chosen and kind_of_graph not in (model.graph, "precomputed"):
             raise ValueError(f"graph={model.graph!r} is not the kind of the stored graph")
     model._adopt(stored.ensemble)
     model.skipped_ = np.array(stored.skipped, dtype=np.intp)

@@ -73,6 +73,14 @@ NOTHING = Given()
 DEFAULT = Setting(label_weight=np.inf, self_loop=0.01)
 
 
+# Why no label was held out, by the source of a tuning.
+NO_HELD_OUT = {
+    "too few labels": "there are too few labels to hold any out",
+    "given": "label_weight and self_loop were given, so no label was held out on this large graph",
+    "signed weights": "no label is held out on a graph with negative weights",
+}
+
+
 @storable("tuning")
 @dataclass(frozen=True)
 class Tuning:
@@ -85,8 +93,9 @@ class Tuning:
     loss : float
         Its loss on held-out labels, from 0 (best) to 1; 1 if no label was held out.
     source : {"leave-one-out", "k-fold", "one fold", "sample", "too few labels", "given"}
-        How the loss was measured ("sample": k-fold on a subsample), or why it was not. "signed
-        weights" means that there was nothing to choose.
+        How the loss was measured ("sample": k-fold on a subsample), or why it was not. "given"
+        means that the user gave all parameters of a large graph, and "signed weights" that there
+        was nothing to choose.
     left_out : ndarray of shape (n_checked, n_classes) or None
         Held-out scores of labelled samples.
     tried : int
@@ -114,6 +123,13 @@ class Tuning:
             check_numbers("checked", self.checked, (size,), at_least=0)
         if not (self.tried >= 0 and self.candidate >= 0 and np.isfinite(self.loss)):
             raise ValueError("the record of the tuning has numbers out of range")
+
+    @property
+    def reason(self) -> str:
+        """Why the accuracy is unknown; empty if labels were held out."""
+        if self.left_out is not None:
+            return ""
+        return NO_HELD_OUT.get(self.source, "labels have changed since they were held out")
 
     def _repr_html_(self) -> str:
         facts = [

@@ -14,19 +14,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...arrays import FloatArray, NDArray
+from ...arrays import FloatArray, NDArray, unmasked
 from ...codec import check_numbers, storable
 from ...graph import full_graph
 from ...graph.adjacency import check_adjacency, connected_to, degrees, laplacian_parts
 from ...graph.features import BoundingBox, check_features
 from ...graph.forest import LeafEmbedding, forest_graphs, leaf_weights
 from ...graph.kernels import distances, node_scales
-from ...graph.memory import check_memory
 from ...graph.neighbor_graph import (
     SCALE_NEIGHBOR,
     NeighborGraph,
@@ -36,6 +35,8 @@ from ...graph.neighbor_graph import (
     neighbor_graphs,
 )
 from ...graph.rescale import Rescaler
+from ...linalg.row_products import row_products
+from ...memory import check_memory
 from ...problem import ClassProblem
 from ...solution import Solution
 from ...solvers.registry import choose_method
@@ -262,9 +263,12 @@ def given_graph(W: sp.csr_array, laplacian: Laplacian) -> SampleGraph:
     return SampleGraph("precomputed", W, laplacian)
 
 
-def check_link_rows(X: object, name: str = "X") -> sp.csr_array:
+def check_link_rows(X: Any, name: str = "X") -> sp.csr_array:
     """Validate the weights of new rows to the fitted samples."""
-    rows = sp.csr_array(X, dtype=np.float64)
+    # Converted to float64 first: sums of duplicates could overflow small integers.
+    given = X.astype(np.float64) if isinstance(X, sp.sparray | sp.spmatrix) else unmasked(X)
+    rows = sp.csr_array(given, dtype=np.float64)
+    rows.sum_duplicates()
     if rows.nnz and (not np.isfinite(rows.data).all() or rows.data.min() < 0):
         raise ValueError(f"{name} holds weights to the fitted nodes: they must be finite and >= 0")
     rows.eliminate_zeros()
@@ -330,7 +334,9 @@ class View:
             leaves = self.forest.leaves(X)
             return leaves if self.embedding is None else self.embedding.transform(leaves)
         points = X if self.columns is None else rescale_columns(self.columns, X)
-        return points if self.mix is None else np.clip(points, -1e150, 1e150) @ self.mix
+        if self.mix is None:
+            return points
+        return row_products(np.clip(points, -1e150, 1e150), self.mix)
 
 
 @storable("solve")
@@ -666,7 +672,7 @@ class WhitenedMember(GraphMember):
             floor = 0.02 * float(variances.mean()) or 1.0
             mix = np.asarray(found.eigenvectors / np.sqrt(variances + floor))
             view = View(columns=data.scaling, mix=mix)
-            points = data.Z @ mix
+            points = row_products(data.Z, mix)
             near = graph_candidates(points, data.options, [data.n_neighbors])[0]
             data.cache["whitened"] = join_duplicates(near, points, data), view
         pair: tuple[SampleGraph, View] = data.cache["whitened"]

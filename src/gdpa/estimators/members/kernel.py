@@ -27,6 +27,7 @@ from ...arrays import FloatArray, NDArray
 from ...codec import check_numbers, storable
 from ...graph.forest import shared_leaves
 from ...graph.rescale import Rescaler
+from ...linalg.row_products import row_products, row_squares
 from ...threads import one_thread
 from .base import (
     Candidates,
@@ -41,6 +42,7 @@ from .base import (
     SupervisedMember,
     best_candidate,
     different_units,
+    rescale_columns,
     stratified_subsample,
 )
 from .forest import Forest, shared_forest
@@ -85,17 +87,26 @@ class KernelMachine(ScaledModel):
         if not 0 < self.gamma < np.inf:
             raise ValueError(f"gamma={self.gamma!r} of the kernel must be positive and finite")
 
+    def predict(self, X: Features) -> FloatArray:
+        """Return shares of new rows, in double precision however many there are."""
+        Z = X if self.scaling is None else rescale_columns(self.scaling, X)
+        return self._shares(Z, single=False)
+
     def shares(self, Z: Features) -> FloatArray:
+        """Return shares of rescaled rows; those of many samples in single precision."""
+        return self._shares(Z, single=Z.shape[0] > SINGLE_ROWS and not sp.issparse(Z))
+
+    def _shares(self, Z: Features, *, single: bool) -> FloatArray:
         """Return shares of rescaled rows, computed block by block."""
         n, out = Z.shape[0], np.empty((Z.shape[0], self.coefficients.shape[1]))
-        single = n > SINGLE_ROWS and not sp.issparse(Z)
         step = max(1, BLOCK // max(1, self.points.shape[0]))
         for start in range(0, n, step):
             rows = slice(start, start + step)
             if single:
                 scores = self._single_scores(Z[rows])
             else:
-                scores = rbf(Z[rows], self.points, self.gamma) @ self.coefficients
+                K = rbf(Z[rows], self.points, self.gamma)
+                scores = row_products(K, self.coefficients)
             out[rows] = softmax(STEEPNESS * scores, axis=1)
         return out
 
@@ -147,9 +158,12 @@ def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
                 A, B = np.clip(A - middle, -1e300, 1e300), np.clip(B - middle, -1e300, 1e300)
             if np.abs(B).max(initial=0.0) > 1e150:  # squares would overflow
                 A, B, gamma = A * np.sqrt(gamma), B * np.sqrt(gamma), 1.0
-        products = A @ B.T
-        squares = -2.0 * (products if isinstance(products, np.ndarray) else products.toarray())
-        squares += (A * A).sum(axis=1)[:, None]
+        if isinstance(A, np.ndarray):
+            squares = -2.0 * row_products(A, B.T)
+            squares += row_squares(A)[:, None]
+        else:
+            squares = -2.0 * (A @ B.T).toarray()
+            squares += (A * A).sum(axis=1)[:, None]
         squares += (B * B).sum(axis=1)
         K = np.exp(-gamma * np.maximum(squares, 0.0))
     return np.asarray(np.nan_to_num(K, copy=False, nan=0.0))

@@ -32,6 +32,7 @@ from scipy.special import softmax
 from ...arrays import FloatArray, NDArray
 from ...codec import check_numbers, storable
 from ...graph.rescale import Rescaler
+from ...linalg.row_products import row_products, row_squares
 from ...threads import one_thread
 from .base import Features, FitData, Rows, ScaledModel, SupervisedMember, stratified_subsample
 
@@ -76,7 +77,7 @@ class LinearModel(ScaledModel):
         if float(size.max(initial=0.0)) > FAR:
             factor = FAR / np.maximum(size, FAR)
             Z = sp.csr_array(sp.diags_array(factor) @ Z) if sp.issparse(Z) else Z * factor[:, None]
-        return np.asarray(softmax(Z @ self.coefficients + self.intercepts, axis=1))
+        return np.asarray(softmax(row_products(Z, self.coefficients) + self.intercepts, axis=1))
 
 
 def fit_logistic(
@@ -221,8 +222,8 @@ class GaussianClasses(ScaledModel):
             rows = slice(start, start + BLOCK)
             near = np.clip(Z[rows], -FAR, FAR)
             for c, mean in enumerate(self.means):
-                A = (near - mean) @ self.roots[c % self.roots.shape[0]]
-                out[rows, c] = self.constants[c] - 0.5 * np.einsum("ij,ij->i", A, A)
+                A = row_products(near - mean, self.roots[c % self.roots.shape[0]])
+                out[rows, c] = self.constants[c] - 0.5 * row_squares(A)
         return np.asarray(softmax(out, axis=1))
 
 

@@ -46,7 +46,15 @@ from .base import (
 )
 from .forest import cross_forest
 from .graphs import HELD_OUT_TOL, FittedGraph, SampleGraph, solve_graph
-from .smoothed import Columns, ColumnsModel, SmoothedMember, fit_linear, is_large, shared_smoother
+from .smoothed import (
+    Columns,
+    ColumnsModel,
+    SmoothedMember,
+    fit_linear,
+    is_large,
+    shared_graph,
+    shared_smoother,
+)
 
 # Weights of the evidence as multiples of the mean diagonal (the first is the default, and the only
 # one with many nodes), and weight of a label relative to the evidence. Chosen on Cora (public and
@@ -231,7 +239,7 @@ def neighbor_mean(P: sp.csr_array, features: Features) -> Features:
 def shared_order(data: FitData) -> ReorderedGraph | None:
     """Return the links' adjacency, reordered once if there are many samples."""
     if "arranged" not in data.cache:
-        adjacency = shared_smoother(data)[1].adjacency
+        adjacency = shared_graph(data).adjacency
         data.cache["arranged"] = arrange(adjacency, data.options.policy) if is_large(data) else None
     arranged: ReorderedGraph | None = data.cache["arranged"]
     return arranged
@@ -240,7 +248,7 @@ def shared_order(data: FitData) -> ReorderedGraph | None:
 def spread(data: FitData, held: Mask, setting: Setting, **evidence: Any) -> FloatArray:
     """Return shares of the held-out labels from the other labels and the evidence."""
     parts = (data.labeled[~held], data.targets[~held], setting, data.options, shared_order(data))
-    system = shared_smoother(data)[1].system(*parts, **evidence)
+    system = shared_graph(data).system(*parts, **evidence)
     scores = system.solve(tol=1e-2 if is_large(data) else HELD_OUT_TOL).x
     return to_shares(scores[data.labeled[held]], data.targets[~held].mean(axis=0))
 
@@ -254,14 +262,14 @@ class LinksMember(Member):
 
     def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
         """Predict a fold from the labels of the others."""
-        unit = shared_smoother(data)[1].unit
+        unit = shared_graph(data).unit
         for loop in LARGE_SELF_LOOPS:
             setting = Setting(DEFAULT.label_weight, loop * unit)
             yield setting, spread(data, held, setting)
 
     def fit(self, data: FitData) -> FittedGraph:
         """Solve with all labels."""
-        graph = shared_smoother(data)[1]
+        graph = shared_graph(data)
         setting = self.setting or Setting(DEFAULT.label_weight, DEFAULT.self_loop * graph.unit)
         parts = (graph, data.labels, setting, data.options)
         return solve_graph(*parts, arranged=shared_order(data), name=self.name, knows_links=True)

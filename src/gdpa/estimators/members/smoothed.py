@@ -119,9 +119,9 @@ def is_large(data: FitData) -> bool:
     return bool(data.X.shape[0] > data.options.policy.large_nodes)
 
 
-def shared_smoother(data: FitData) -> tuple[Smoother, SampleGraph]:
-    """Return the smoother and its graph: the user's links or nearest neighbours."""
-    if "smoother" not in data.cache:
+def shared_graph(data: FitData) -> SampleGraph:
+    """Return the graph along which features are smoothed: the user's links or neighbours."""
+    if "smoothing graph" not in data.cache:
         if data.links is not None:
             graph = given_graph(data.links, data.options.laplacian)
         elif data.whole is None and data.X.shape[0] <= data.options.policy.judged_nodes:
@@ -129,6 +129,15 @@ def shared_smoother(data: FitData) -> tuple[Smoother, SampleGraph]:
             graph = graph_candidates(data.X, data.options, [count])[0]
         else:  # a search with more neighbours would dominate the time of the fit
             graph = NeighborMember().graph(data)[0]
+        data.cache["smoothing graph"] = graph
+    shared: SampleGraph = data.cache["smoothing graph"]
+    return shared
+
+
+def shared_smoother(data: FitData) -> tuple[Smoother, SampleGraph]:
+    """Return the smoother and its graph."""
+    if "smoother" not in data.cache:
+        graph = shared_graph(data)
         data.cache["smoother"] = Smoother(graph.W, data.X, unit=data.links is None), graph
     pair: tuple[Smoother, SampleGraph] = data.cache["smoother"]
     return pair

@@ -1,0 +1,238 @@
+"""How accurate predictions are, measured on labels that were held out.
+
+The accuracy is a proportion of n independent labels, so its interval is binomial
+(:func:`~gdpa.intervals.share_interval`). It is the accuracy for rows like the labelled ones: if
+labels were not drawn at random, the accuracy on the other rows may differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from .arrays import FloatArray, NDArray
+from .intervals import share_interval
+from .notebook import card
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Accuracy on held-out labels, with an interval.
+
+    Parameters
+    ----------
+    estimate : float
+        Fraction of held-out labels that were predicted correctly.
+    low, high : float
+        Ends of the interval.
+    level : float
+        Confidence level of the interval.
+    n_labels : int
+        Number of held-out labels.
+    source : str
+        How labels were held out: "leave-one-out", "k-fold", "one fold" or "sample" (k-fold on a
+        subsample of the rows).
+    """
+
+    estimate: float
+    low: float
+    high: float
+    level: float
+    n_labels: int
+    source: str
+
+    def __str__(self) -> str:
+        return (
+            f"{100 * self.estimate:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %, "
+            f"{100 * self.level:.0f} % interval, {self.n_labels:,} held-out labels, {self.source})"
+        )
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """Precision, recall and F1 of one class.
+
+    Parameters
+    ----------
+    label : object
+        The class.
+    precision : float
+        Fraction of the predictions of this class that are correct; 0 if there are none.
+    recall : float
+        Fraction of the labels of this class that are predicted correctly.
+    f1 : float
+        Harmonic mean of precision and recall; 0 if both are 0.
+    n_labels : int
+        Number of held-out labels of this class.
+    """
+
+    label: object
+    precision: float
+    recall: float
+    f1: float
+    n_labels: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation:
+    """Predictions of held-out labels, and the metrics that follow from them.
+
+    Classes without a held-out label are left out of all averages.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The classes.
+    rows : ndarray of int of shape (n_labels,)
+        Rows of the held-out labels.
+    truth, predicted : ndarray of int of shape (n_labels,)
+        Class numbers.
+    probabilities : ndarray of shape (n_labels, n_classes)
+        Held-out probabilities.
+    source : str
+        How labels were held out.
+    level : float, default=0.95
+        Confidence level of the interval of the accuracy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gdpa.evaluation import Evaluation
+    >>> p = np.array([[0.9, 0.1], [0.6, 0.4], [0.3, 0.7], [0.8, 0.2]])
+    >>> found = Evaluation(np.array(["a", "b"]), np.arange(4), np.array([0, 0, 1, 1]),
+    ...                    p.argmax(axis=1), p, "k-fold")
+    >>> found.accuracy.estimate, found.auc
+    (0.75, 0.75)
+    """
+
+    classes: NDArray[np.generic]
+    rows: NDArray[np.intp]
+    truth: NDArray[np.intp]
+    predicted: NDArray[np.intp]
+    probabilities: FloatArray
+    source: str
+    level: float = 0.95
+
+    @property
+    def n_labels(self) -> int:
+        """Number of held-out labels."""
+        return int(self.truth.size)
+
+    @property
+    def accuracy(self) -> Accuracy:
+        """Fraction of correct predictions, with its interval."""
+        right = int((self.truth == self.predicted).sum())
+        low, high = share_interval(right, self.n_labels, self.level)
+        return Accuracy(
+            estimate=right / self.n_labels,
+            low=low,
+            high=high,
+            level=self.level,
+            n_labels=self.n_labels,
+            source=self.source,
+        )
+
+    @cached_property
+    def confusion(self) -> NDArray[np.intp]:
+        """Number of labels of each class (rows) that were predicted as each class (columns)."""
+        k = self.classes.size
+        counts = np.bincount(self.truth * k + self.predicted, minlength=k * k)
+        return counts.reshape(k, k)
+
+    @cached_property
+    def per_class(self) -> tuple[ClassScore, ...]:
+        """Precision, recall and F1 of every class with a held-out label."""
+        correct = np.diagonal(self.confusion)
+        labels = self.confusion.sum(axis=1)
+        predictions = self.confusion.sum(axis=0)
+        scores = []
+        for c in np.flatnonzero(labels):
+            precision = correct[c] / predictions[c] if predictions[c] else 0.0
+            recall = correct[c] / labels[c]
+            total = precision + recall
+            scores.append(
+                ClassScore(
+                    label=self.classes[c].item(),
+                    precision=float(precision),
+                    recall=float(recall),
+                    f1=float(2.0 * precision * recall / total) if total else 0.0,
+                    n_labels=int(labels[c]),
+                )
+            )
+        return tuple(scores)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """Mean recall of the classes."""
+        return float(np.mean([score.recall for score in self.per_class]))
+
+    @property
+    def macro_precision(self) -> float:
+        """Mean precision of the classes."""
+        return float(np.mean([score.precision for score in self.per_class]))
+
+    @property
+    def macro_f1(self) -> float:
+        """Mean F1 of the classes."""
+        return float(np.mean([score.f1 for score in self.per_class]))
+
+    @cached_property
+    def auc(self) -> float | None:
+        """Area under the ROC curve, one class against the rest, mean over classes.
+
+        It is the probability that a random label of the class has a higher probability of it than
+        a random label of another class; ties count one half. None if there is only one class.
+        """
+        from scipy.stats import rankdata
+
+        areas = []
+        for c in np.unique(self.truth):
+            positive = self.truth == c
+            n_positive = int(positive.sum())
+            n_negative = self.n_labels - n_positive
+            if n_negative == 0:
+                return None
+            ranks = rankdata(self.probabilities[:, c])
+            wins = ranks[positive].sum() - n_positive * (n_positive + 1) / 2
+            areas.append(wins / (n_positive * n_negative))
+        return float(np.mean(areas))
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of minus the logarithm of the probability of the true class."""
+        at_truth = self.probabilities[np.arange(self.n_labels), self.truth]
+        return float(-np.log(np.maximum(at_truth, 1e-15)).mean())
+
+    def _averages(self) -> list[tuple[str, str]]:
+        lines = [
+            ("accuracy", str(self.accuracy)),
+            ("balanced accuracy", f"{100 * self.balanced_accuracy:.1f} %"),
+            ("macro F1", f"{100 * self.macro_f1:.1f} %"),
+            ("log-loss", f"{self.log_loss:.3f}"),
+        ]
+        if self.auc is not None:
+            lines.insert(3, ("AUC", f"{100 * self.auc:.1f} %"))
+        return lines
+
+    def __repr__(self) -> str:
+        width = max(len("class"), *(len(str(score.label)) for score in self.per_class))
+        lines = [f"{name:18s} {value}" for name, value in self._averages()]
+        lines += ["", f"{'class':{width}s}  precision  recall     F1  labels"]
+        for score in self.per_class:
+            lines.append(
+                f"{score.label!s:{width}s}  {100 * score.precision:7.1f} %"
+                f"  {100 * score.recall:4.1f} %  {100 * score.f1:4.1f} %  {score.n_labels:6d}"
+            )
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        facts = self._averages()
+        for score in self.per_class:
+            numbers = (
+                f"precision {100 * score.precision:.1f} %, recall {100 * score.recall:.1f} %, "
+                f"F1 {100 * score.f1:.1f} %, {score.n_labels:,} labels"
+            )
+            facts.append((str(score.label), numbers))
+        return card("Held-out labels", facts)

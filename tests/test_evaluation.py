@@ -1,0 +1,99 @@
+"""Metrics on held-out labels are those of scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from gdpa.evaluation import Evaluation
+from gdpa.intervals import share_interval
+
+
+def random_evaluation(seed: int, n_classes: int, n_labels: int = 60) -> Evaluation:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, n_labels)
+    p = rng.dirichlet(np.ones(n_classes), n_labels)
+    p[np.arange(n_labels), truth] += rng.random(n_labels)
+    p = np.round(p / p.sum(axis=1, keepdims=True), 2)  # with ties
+    p /= p.sum(axis=1, keepdims=True)
+    classes = np.array([f"class {c}" for c in range(n_classes)])
+    return Evaluation(
+        classes=classes,
+        rows=np.arange(n_labels),
+        truth=truth,
+        predicted=p.argmax(axis=1),
+        probabilities=p,
+        source="k-fold",
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("seed", range(5))
+def test_metrics_are_those_of_scikit_learn(seed, n_classes):
+    found = random_evaluation(seed, n_classes)
+    truth = found.truth
+    predicted = found.predicted
+    p = found.probabilities
+    assert found.accuracy.estimate == metrics.accuracy_score(truth, predicted)
+    assert found.balanced_accuracy == pytest.approx(
+        metrics.balanced_accuracy_score(truth, predicted)
+    )
+    labels = np.unique(truth)
+    expected = metrics.precision_recall_fscore_support(
+        truth, predicted, labels=labels, zero_division=0
+    )
+    ours = [(s.precision, s.recall, s.f1, s.n_labels) for s in found.per_class]
+    np.testing.assert_allclose(np.array(ours).T, expected)
+    np.testing.assert_array_equal(
+        found.confusion, metrics.confusion_matrix(truth, predicted, labels=range(n_classes))
+    )
+    if n_classes == 2:
+        area = metrics.roc_auc_score(truth, p[:, 1])
+    else:
+        area = metrics.roc_auc_score(truth, p, multi_class="ovr", labels=range(n_classes))
+    assert found.auc == pytest.approx(area)
+    assert found.log_loss == pytest.approx(metrics.log_loss(truth, p, labels=range(n_classes)))
+
+
+def test_the_interval_is_that_of_a_proportion():
+    found = random_evaluation(0, 3)
+    right = int((found.truth == found.predicted).sum())
+    accuracy = found.accuracy
+    assert (accuracy.low, accuracy.high) == share_interval(right, 60, 0.95)
+    assert accuracy.low < accuracy.estimate < accuracy.high
+    assert accuracy.n_labels == 60
+
+
+def test_classes_without_a_held_out_label_are_left_out_of_averages():
+    found = Evaluation(
+        classes=np.array(["a", "b", "c"]),
+        rows=np.arange(2),
+        truth=np.array([0, 1]),
+        predicted=np.array([0, 1]),
+        probabilities=np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]),
+        source="k-fold",
+    )
+    assert [score.label for score in found.per_class] == ["a", "b"]
+    assert found.balanced_accuracy == found.macro_f1 == found.macro_precision == 1.0
+
+
+def test_one_class_has_no_area_under_the_curve():
+    one = Evaluation(
+        classes=np.array(["a", "b"]),
+        rows=np.arange(2),
+        truth=np.array([0, 0]),
+        predicted=np.array([0, 1]),
+        probabilities=np.array([[0.8, 0.2], [0.3, 0.7]]),
+        source="k-fold",
+    )
+    assert one.auc is None
+    assert "AUC" not in repr(one)
+
+
+def test_text_and_card_show_the_same_numbers():
+    found = random_evaluation(1, 3)
+    assert str(found.accuracy) in repr(found)
+    assert str(found.accuracy) in found._repr_html_()
+    for score in found.per_class:
+        assert f"{100 * score.f1:.1f} %" in repr(found)
