@@ -1,4 +1,4 @@
-"""The house's own rules: no cycles, no hidden ones, tests beside what they test, one version."""
+"""Rules of the project: no import cycles, reasons for late imports, and one version."""
 
 from __future__ import annotations
 
@@ -114,13 +114,14 @@ def test_the_search_for_cycles_finds_one():
 
 def test_no_cycle_of_modules_not_even_for_type_checking():
     edges = {name: module_level_imports(name) for name in MODULES}
-    assert sum(map(len, edges.values())) > 200
+    assert "gdpa.graph.adjacency" in edges["gdpa.problem.graph_problem"]
     assert cycles(edges) == []
 
 
 # Imports inside functions, outside of the command line (whose commands load what they need when
 # they run, so that `gdpa --help` is quick): what may be imported late, and why.
 EXTRAS = {
+    "clarabel": "extra sdp",
     "dask": "extra distributed",
     "distributed": "extra distributed",
     "matplotlib": "extra plot",
@@ -168,6 +169,7 @@ def late_imports() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_imports_inside_functions_have_a_reason():
     without = [
         (name, target)
@@ -176,7 +178,7 @@ def test_imports_inside_functions_have_a_reason():
         and not (target.startswith("gdpa") and any(name.startswith(own) for own in INTERNAL))
     ]
     assert without == []
-    assert len(late_imports()) > 20
+    assert ("gdpa.datasets.generators", "sklearn") in late_imports()
 
 
 def test_dir_shows_public_names_only():

@@ -186,6 +186,7 @@ junk = st.sampled_from(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.data())
 def test_mutated_plain_data_are_refused_or_give_an_object_of_the_class(data):
@@ -223,6 +224,7 @@ def test_mutated_plain_data_are_refused_or_give_an_object_of_the_class(data):
     assert isinstance(found, Tree | Matrix | Leaf)
 
 
+@pytest.mark.slow
 def test_every_byte_that_is_flipped_is_refused_or_harmless(tmp_path):
     path = save(tmp_path / "a.npz", EXAMPLE, **KIND)
     whole = path.read_bytes()

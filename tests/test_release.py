@@ -71,6 +71,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel):
     assert wheel.stat().st_size < 1_500_000
 
 
+@pytest.mark.slow
 def test_the_wheel_alone_fits_and_predicts(wheel, tmp_path):
     done = run_alone(
         wheel,
@@ -109,6 +110,32 @@ def test_actions_are_pinned_by_commit():
     for workflow in (ROOT / ".github" / "workflows").glob("*.yml"):
         for use in re.findall(r"uses: (\S+)", workflow.read_text(encoding="utf-8")):
             assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", use), (workflow.name, use)
+
+
+def test_hooks_are_pinned_by_commit():
+    text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    revisions = re.findall(r"^ *rev: *(\S+)", text, re.MULTILINE)
+    assert revisions
+    assert all(re.fullmatch(r"[0-9a-f]{40}", revision) for revision in revisions)
+
+
+def test_every_job_installs_locked_versions_or_says_why_not():
+    yaml = pytest.importorskip("yaml")
+    unlocked = {"floors", "pre-releases"}
+    seen = set()
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for name, job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].items():
+            for step in job["steps"]:
+                for line in str(step.get("run", "")).splitlines():
+                    if "pip install" not in line:
+                        continue
+                    if not ("--require-hashes" in line or "--no-deps" in line):
+                        seen.add(name)
+                        # Never on code that somebody proposes, and without secrets.
+                        assert "schedule" in job["if"]
+                        assert "pull_request" not in job["if"]
+                        assert "secrets." not in str(job)
+    assert seen == unlocked
 
 
 def test_the_recipe_asks_for_what_the_package_does():

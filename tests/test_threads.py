@@ -55,6 +55,7 @@ def test_the_libraries_of_numpy_and_scipy_are_known_from_the_first_call():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [200, 6_000])
 def test_members_are_judged_with_one_thread_of_blas(all_libraries, n):
     """On a busy machine threads of BLAS made a fit take ten times as long."""

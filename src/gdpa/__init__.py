@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     )
     from .labeling import LabelingSession
     from .problem import BinaryQuadratic, GraphProblem
+    from .proof import Proof, prove, verify
     from .solution import Solution
     from .solvers.registry import list_methods, solve
 
 __all__ = [
     "BinaryQuadratic", "CommitteeClassifier", "GDPAClassifier", "GraphClassifier",
-    "GraphProblem", "LabelingSession", "SemiSupervisedKFold", "Solution", "__version__",
-    "certify", "classify", "gershgorin", "graph", "list_methods", "solve",
+    "GraphProblem", "LabelingSession", "Proof", "SemiSupervisedKFold", "Solution", "__version__",
+    "certify", "classify", "gershgorin", "graph", "list_methods", "prove", "solve", "verify",
 ]  # fmt: skip
 
 # Loaded on first use, so that `import gdpa` stays cheap and Ctrl-C is answered by the command line
@@ -43,6 +44,7 @@ __getattr__ = load_on_use(
     labeling="LabelingSession",
     metric="metric",
     problem="BinaryQuadratic GraphProblem",
+    proof="Proof prove verify",
     solution="Solution",
     **{"solvers.registry": "list_methods solve"},
 )

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .checks import check_vector
 from .errors import DegenerateProblemWarning, UnreachedWarning
-from .linalg.operator import check_vector
 from .notebook import card
 from .problem import BinaryQuadratic, GraphProblem, Problem
 from .solution import Bounded, BoundStatus, Solution

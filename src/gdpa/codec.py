@@ -124,9 +124,11 @@ class _Packer:
         return self._names[id(value)][1]
 
     def pack_array(self, value: NDArray[Any], where: str, _depth: int) -> dict[str, str]:
-        array, tag = np.asarray(value), "$array"
+        array = np.asarray(value)
+        tag = "$array"
         if array.dtype.kind == "O" and all(isinstance(item, str) for item in array.flat):
-            array, tag = array.astype(str), "$strings"
+            array = array.astype(str)
+            tag = "$strings"
             if array.astype(object).tolist() != value.tolist():
                 raise ValueError(f"{where} has text that ends in a NUL character")
         if array.dtype.kind not in _KINDS:
@@ -299,7 +301,8 @@ def csr_of_untrusted_parts(name: str, parts: Sequence[Any]) -> sp.csr_array:
 def _matches(value: Any, hint: Any) -> bool:
     """Whether a decoded value has the annotated type; Any stands for JSON data."""
     hint = _JSON if hint is Any else hint
-    kind, args = get_origin(hint) or hint, get_args(hint)
+    kind = get_origin(hint) or hint
+    args = get_args(hint)
     if kind in (Union, UnionType):
         return any(_matches(value, arg) for arg in args)
     if kind is Literal:

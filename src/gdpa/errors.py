@@ -113,7 +113,8 @@ def nearest_name(name: object, choices: Sequence[str]) -> str:
     """
     close = difflib.get_close_matches(str(name), choices, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    listed, most = sorted(choices), 40
+    listed = sorted(choices)
+    most = 40
     more = f" and {len(listed) - most} more" if len(listed) > most else ""
     return f"{hint}Accepted: {', '.join(listed[:most])}{more}"
 

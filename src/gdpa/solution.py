@@ -75,7 +75,7 @@ class Solution(Bounded):
     unreached : ndarray of int
         Nodes in components without label or evidence. They get the majority label and score 0.
     info : mapping
-        What only this method has to say.
+        Details specific to the method.
     sense : {"minimise", "maximise"}
         Direction of `value` and `bound`. The objective is always minimised: it is minus the value
         of a problem that is maximised.
@@ -100,13 +100,18 @@ class Solution(Bounded):
 
     @property
     def value(self) -> float:
-        """Value of the labels in the problem's own units and direction (a cut is a cut)."""
+        """Value of the labels in the units of the problem, such as the size of a cut."""
         return self.objective if self.sense == "minimise" else -self.objective
 
     @property
     def bound(self) -> float:
         """Bound of the value: from below if it is minimised, from above if it is maximised."""
         return self.lower_bound if self.sense == "minimise" else -self.lower_bound
+
+    @property
+    def erased(self) -> bool:
+        """Whether the method gave every label the weight 0, so that it ignored the labels."""
+        return bool(self.info.get("erased", False))
 
     @property
     def _value_name(self) -> str:
@@ -124,6 +129,8 @@ class Solution(Bounded):
             f"({self.bound_status}, {self.bound_kind}, gap {self.gap:.3g})"
         )
         state = "converged" if self.converged else "NOT converged"
+        if self.erased:
+            state += ", labels ERASED"
         return (
             f"{self.method}: {self._value_name} {self.value:.6g}, {bound}, {state}, "
             f"iterations: {self.iterations}, {sum(self.seconds.values()):.3g} s"
@@ -147,6 +154,8 @@ class Solution(Bounded):
             ("converged", f"{'yes' if self.converged else 'NO'}, iterations: {self.iterations}"),
             ("seconds", f"{sum(self.seconds.values()):.3g}"),
         ]
+        if self.erased:
+            facts.append(("labels", "erased: the method gave every label the weight 0"))
         if self.unreached.size:
             facts.append(("nodes without a path to a label", f"{self.unreached.size:,}"))
         return card(f"Solution by {self.method}", facts, self.message)

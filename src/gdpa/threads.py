@@ -89,9 +89,12 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], n_jobs: in
             return list(map(work, pieces))
         # The caller waits in C code only. Futures use Condition.wait, where an interrupt can
         # release a lock twice, which causes another error or a deadlock.
-        waiting, running, lock = deque(enumerate(pieces)), set[int](), threading.Lock()
+        waiting = deque(enumerate(pieces))
+        running = set[int]()
+        lock = threading.Lock()
         results: list[Any] = [None] * len(pieces)
-        errors, ended = dict[int, BaseException](), SimpleQueue[int]()
+        errors = dict[int, BaseException]()
+        ended = SimpleQueue[int]()
 
         def run() -> None:
             while True:
@@ -196,7 +199,8 @@ def _after_fork() -> None:
     """Reset pools and locks in a forked process, which has no other threads to release them."""
     global _OPENMP
     _JOBS.clear()
-    _LIMIT.lock, _OPENMP = threading.Lock(), threading.RLock()
+    _LIMIT.lock = threading.Lock()
+    _OPENMP = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):

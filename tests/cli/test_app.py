@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from gdpa import list_methods
@@ -50,27 +49,6 @@ def modules_after(*args):
     run = [sys.executable, "-c", script, *map(str, args)]
     ended = subprocess.run(run, capture_output=True, text=True, timeout=300, check=True)
     return set(ended.stderr.splitlines()[-1].split())
-
-
-def test_fit_does_not_load_what_it_does_not_use(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = [
-        f"{a:.3f},{b:.3f},{c if i < 60 else ''}"
-        for i, (a, b, c) in enumerate(zip(*rng.normal(size=(2, 100)), "pq" * 50, strict=True))
-    ]
-    table = tmp_path / "table.csv"
-    table.write_text("\n".join(["a,b,t", *rows]) + "\n")
-    loaded = modules_after("fit", table, "--target", "t", "--out", tmp_path / "out.csv")
-    assert {"sklearn.tree", "gdpa.estimators.committee"} <= loaded
-    # Some of these take longer to import than the fit takes.
-    heavy = {"pandas", "scipy.stats", "numpy.f2py", "matplotlib"}
-    heavy |= {"sklearn.linear_model", "sklearn.metrics", "sklearn.neighbors", "sklearn.ensemble"}
-    # What scikit-learn's trees and Arrow need in themselves depends on their versions.
-    needed = "import sys, gdpa.cli.scikit_learn, pyarrow.csv, scipy.optimize; print(*sys.modules)"
-    alone = subprocess.run(
-        [sys.executable, "-c", needed], capture_output=True, text=True, timeout=300, check=True
-    )
-    assert not (heavy & loaded) - set(alone.stdout.split())
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "query"])

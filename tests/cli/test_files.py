@@ -10,6 +10,7 @@ import threading
 import pytest
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_one_line_and_leaves_nothing_half_written(many_rows, start, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()

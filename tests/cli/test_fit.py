@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gdpa.tables import read_table
+
 
 def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
@@ -29,7 +31,7 @@ def grouped(n=90, labels=10, seed=0):
             for d, g in zip(rng.integers(0, 27, n), group, strict=True)
         ],
         "note": [("quiet river ", "loud engine ")[g] + str(rng.integers(1000)) for g in group],
-        "answer": [("no", "yes")[g] if i < labels else "NA" for i, g in enumerate(group)],
+        "answer": [("no", "yes")[g] if i < labels else "" for i, g in enumerate(group)],
     }
 
 
@@ -61,10 +63,13 @@ def test_every_decision_is_in_the_document(command, people):
         "day": "date",
         "note": "text",
     }
-    assert ended.document["labeled"] == 10  # NA is no class
+    assert ended.document["labeled"] == 10
     assert set(ended.document["baseline"]) == {
-        *("gdpa", "logistic_regression", "majority", "labels", "words")
+        *("gdpa", "logistic_regression", "random_forest", "gradient_boosting"),
+        *("majority", "labels", "words"),
     }
+    assert ended.document["baseline"]["gdpa"] == ended.document["held_out_accuracy"]
+    assert ended.document["baseline"]["labels"] == ended.document["held_out"]
     assert ended.document["baseline"]["majority"] == pytest.approx(0.5, abs=0.2)
     assert set(ended.document["seconds"]) >= {"starting", "reading", "encoding", "checking"}
 
@@ -170,7 +175,7 @@ def test_a_model_reads_numbers_as_the_table_of_fit_wrote_them(command, tmp_path)
     assert [row["prediction"] for row in rows_of(ended.out)] == ["a", "b"]
 
 
-def test_cells_that_a_spreadsheet_would_run_are_made_harmless(command, tmp_path):
+def test_cells_of_the_input_stay_and_computed_ones_are_escaped_on_request(command, tmp_path):
     n = 40
     group = np.arange(n) % 2
     evil = [f'=HYPERLINK("http://x/{i}")' if i % 3 else f"@SUM({i})" for i in range(n)]
@@ -180,11 +185,46 @@ def test_cells_that_a_spreadsheet_would_run_are_made_harmless(command, tmp_path)
     fit = ("fit", "t.csv", "-t", "y", "--id", "name", "-q", "-o", "p.csv")
     assert command(*fit).code == 0
     rows = rows_of((tmp_path / "p.csv").read_text())
-    assert [row["name"] for row in rows] == ["'" + cell for cell in evil]
-    assert {row["prediction"] for row in rows} == {"'-a", "+5"}  # a number runs nothing
-    assert command(*fit, "--raw-cells").code == 0
+    assert [row["name"] for row in rows] == evil
+    assert {row["prediction"] for row in rows} == {"-a", "+5"}
+    assert command(*fit, "--escape-formulas").code == 0
     rows = rows_of((tmp_path / "p.csv").read_text())
     assert [row["name"] for row in rows] == evil
+    assert {row["prediction"] for row in rows} == {"'-a", "+5"}  # a number runs nothing
+
+
+@pytest.mark.parametrize("name", ["p.tsv", "p.parquet", "p.feather", "p.xlsx", "p.jsonl"])
+def test_the_extension_decides_the_format(command, tmp_path, name):
+    write(tmp_path / "t.csv", grouped())
+    fit = ("fit", "t.csv", "-t", "answer", "--keep", "--id", "id", "-q", "--out")
+    assert command(*fit, "p.csv").code == 0
+    assert command(*fit, name).code == 0
+    wanted = read_table(tmp_path / "p.csv", as_text=frozenset(["id"]))
+    found = read_table(tmp_path / name, as_text=frozenset(["id"]))
+    assert found.names == wanted.names
+    for column in ("id", "width", "colour", "note", "prediction"):
+        assert found.column(column).cells() == wanted.column(column).cells()
+    assert (tmp_path / name).read_bytes() != (tmp_path / "p.csv").read_bytes()
+
+
+def test_an_unknown_extension_is_refused_before_the_fit(command, tmp_path, refused):
+    write(tmp_path / "t.csv", grouped())
+    refused(
+        command("fit", "t.csv", "-t", "answer", "--out", "p.docx"), "cannot be written as .docx"
+    )
+    assert not (tmp_path / "p.docx").exists()
+
+
+def test_a_class_called_none_is_kept(command, tmp_path):
+    columns = grouped(labels=30)
+    columns["answer"] = ["None" if cell == "no" else cell for cell in columns["answer"]]
+    write(tmp_path / "t.csv", columns)
+    ended = command("fit", "t.csv", "-t", "answer", "--out", "p.csv")
+    assert "15 cells 'None' are read as a class; use --unlabeled None" in ended.err
+    assert "30 of 90 rows had a label" in ended.err
+    rows = rows_of((tmp_path / "p.csv").read_text())
+    right = sum((row["prediction"] == "None") == (i % 2 == 0) for i, row in enumerate(rows))
+    assert right > 80
 
 
 def test_notes_about_a_wide_table_are_summarised(command, tmp_path):
@@ -225,6 +265,7 @@ def test_hostile_headers_are_survived_or_refused_in_one_line(command, tmp_path):
         assert max(map(len, ended.err.splitlines())) < 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", ["20 a class", "a third"])
 def test_penguins(command, tmp_path, known):
     home = Path(os.environ.get("GDPA_DATA_HOME", "")) / "tables" / "penguins.csv"
@@ -242,10 +283,33 @@ def test_penguins(command, tmp_path, known):
             for c in np.unique(truth):
                 given[rng.permutation(np.flatnonzero(truth == c))[:20]] = True
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        columns["species"] = np.where(given, truth, "NA").tolist()
+        columns["species"] = np.where(given, truth, "").tolist()
         write(tmp_path / "p.csv", columns)
         ended = command("fit", "p.csv", "-t", "species", "-o", "o.csv", "-q")
         assert ended.code in (0, 1), ended.err
         found = np.array([row["prediction"] for row in rows_of((tmp_path / "o.csv").read_text())])
         shares.append((found == truth)[~given].mean())
     assert np.mean(shares) >= 0.96
+
+
+def test_a_solver_reports_its_own_accuracy(command, tmp_path):
+    """Half of breast cancer is labelled; the paper's algorithm predicts one class."""
+    from sklearn.datasets import load_breast_cancer
+
+    data = load_breast_cancer()
+    names = data.target_names[data.target]
+    known = np.random.default_rng(0).permutation(names.size) % 2 == 0
+    columns = {f"c{j}": data.data[:, j].tolist() for j in range(10)}
+    columns["class"] = [str(c) if k else "" for c, k in zip(names, known, strict=True)]
+    write(tmp_path / "bc.csv", columns)
+    ended = command(
+        "fit", tmp_path / "bc.csv", "--target", "class", "--method", "gdpa",
+        "--out", "p.csv", "--report", "r.html", "--json",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert max(ended.document["predicted"].values()) == (~known).sum()
+    largest = float(np.unique(names[known], return_counts=True)[1].max() / known.sum())
+    accuracy = ended.document["held_out_accuracy"]
+    assert accuracy <= largest + 1e-12
+    page = (tmp_path / "r.html").read_text()
+    assert f"about {100 * accuracy:.1f}" in page

@@ -74,6 +74,7 @@ def of_table(plain):
     return stored(plain, "estimator")["extra"]["table"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [

@@ -56,6 +56,7 @@ def in_terminal(args, cwd, *, whole=False, **environment):
     return child.wait(timeout=60), seen.decode(errors="replace")
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_moving_bar_and_then_the_first_rows(many_rows, tmp_path):
     code, seen = in_terminal(["fit", many_rows, "-t", "y"], tmp_path, whole=True)
     assert code == 0
@@ -94,3 +95,48 @@ def test_terminal_sequences_in_data_are_made_harmless(refused, command, tmp_path
     refused(ended)
     assert "\x1b" not in ended.err
     assert "\x07" not in ended.err
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-", "2>&-"])
+def test_closed_streams_do_not_matter_if_the_output_has_a_file(closed, tmp_path):
+    rows = [f"{i % 2 * 9 + i / 50},{'ab'[i % 2] if i < 20 else ''}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("u,y\n" + "\n".join(rows))
+    fit = f"'{sys.executable}' -m gdpa fit t.csv -t y --out o.csv --model m.npz {closed}"
+    ended = subprocess.run(
+        ["bash", "-c", fit], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len((tmp_path / "o.csv").read_text().splitlines()) == 41
+    assert (tmp_path / "t.csv").read_text() == "u,y\n" + "\n".join(rows)
+
+
+@pytest.mark.parametrize("option", ["", "--json"])
+def test_closed_output_without_a_file_is_said(option, tmp_path):
+    rows = [f"{i % 2 * 9 + i / 50},{'ab'[i % 2] if i < 20 else ''}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("u,y\n" + "\n".join(rows))
+    fit = f"'{sys.executable}' -m gdpa fit t.csv -t y {option} >&-"
+    ended = subprocess.run(
+        ["bash", "-c", fit], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert ended.returncode == 2
+    assert "standard output is closed; use --out FILE" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("to_file", [False, True])
+def test_a_full_disk_is_an_error_in_one_line(to_file, tmp_path):
+    rows = [f"{i % 2 * 9 + i / 50},{'ab'[i % 2] if i < 20 else ''}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("u,y\n" + "\n".join(rows))
+    where = "--out /dev/full" if to_file else "> /dev/full"
+    ended = subprocess.run(
+        ["bash", "-c", f"'{sys.executable}' -m gdpa fit t.csv -t y -q {where}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
+    assert "No space left on device" in ended.stderr

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 
+import pytest
+
 
 def rows_of(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
+@pytest.mark.slow
 def test_fit_predict_query_in_a_pipeline(process, table, truth, tmp_path):
     ended = process(
         *("fit", "-", "--target", "answer", "--id", "name", "--model", "m.npz", "--out", "-"),
@@ -33,6 +36,7 @@ def test_fit_predict_query_in_a_pipeline(process, table, truth, tmp_path):
     assert all(c["probability"] >= c["runner_up_probability"] for c in chosen)
 
 
+@pytest.mark.slow
 def test_a_table_without_labels_is_asked_about_too(process, table, truth):
     lines = table.read_text().splitlines()
     at = lines[0].split(",").index("answer")

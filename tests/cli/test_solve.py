@@ -37,7 +37,7 @@ def test_not_converged_is_exit_code_1_and_still_answers(command, graph):
     [
         ("a,b,1\na,b,2\n", "a,x\nb,y\n", ["more than once"]),
         ("a,b,-1\n", "a,x\nb,y\n", ["edges.csv", "negative"]),
-        ("a,b,one\nb,c,two\n", "a,x\n", ["weight 'two' is not a number"]),
+        ("a,b,one\nb,c,two\n", "a,x\n", ["the weight 'two', which is not a finite"]),
         ("a,b,1\nb\n", "a,x\n", ["line 2", "1 cells"]),
         ("source,target\n", "a,x\n", ["no edges"]),
         ("a,b,1\n", "a,x\nz,y\n", ["no node 'z'"]),
@@ -61,16 +61,46 @@ def test_options_of_methods_are_checked(refused, command, graph):
     refused(command(*solve, "--laplacian", "norm"), "laplacian")
 
 
-def test_cells_that_a_spreadsheet_would_run_are_made_harmless(command, tmp_path):
+def test_names_stay_and_labels_are_escaped_on_request(command, tmp_path):
     (tmp_path / "edges.csv").write_text("=A1,@b,1\n@b,c,2\nc,d,1\n")
     (tmp_path / "labels.csv").write_text("=A1,=HYPERLINK(1)\nd,no\n")
     solve = ("solve", "edges.csv", "--labels", "labels.csv", "--out", "l.csv")
     assert command(*solve).code == 0
     rows = rows_of((tmp_path / "l.csv").read_text())
-    assert [row["node"] for row in rows] == ["'=A1", "'@b", "c", "d"]
-    assert {row["label"] for row in rows} == {"'=HYPERLINK(1)", "no"}
+    assert [row["node"] for row in rows] == ["=A1", "@b", "c", "d"]
+    assert {row["label"] for row in rows} == {"=HYPERLINK(1)", "no"}
     # Our own table can be read again.
     certify = ("certify", "edges.csv", "--labels", "labels.csv", "--labeling", "l.csv")
     assert command(*certify).code == 0
-    assert command(*solve, "--raw-cells").code == 0
-    assert rows_of((tmp_path / "l.csv").read_text())[0]["node"] == "=A1"
+    assert command(*solve, "--escape-formulas").code == 0
+    escaped = rows_of((tmp_path / "l.csv").read_text())[0]
+    assert (escaped["node"], escaped["label"]) == ("=A1", "'=HYPERLINK(1)")
+    assert command(*certify).code == 0
+
+
+def test_few_labels_are_spread_by_poisson_learning_as_in_python(command, tmp_path, monkeypatch):
+    import networkx
+    import numpy as np
+
+    import gdpa
+
+    monkeypatch.chdir(tmp_path)
+    sizes = [30, 20, 40]
+    share = np.full((3, 3), 0.03) + 0.2 * np.eye(3)
+    G = networkx.stochastic_block_model(sizes, share, seed=1)
+    (tmp_path / "g.txt").write_text("".join(f"{u} {v}\n" for u, v in G.edges()))
+    (tmp_path / "l.csv").write_text("node,label\n3,a\n40,b\n70,c\n")
+    ended = command("solve", "g.txt", "--labels", "l.csv", "--json")
+    assert ended.code == 0
+    found = {int(row["node"]): row["label"] for row in ended.document["labeling"]}
+    assert ended.document["method"] == "poisson"
+    assert ended.document["bound_status"] == "certified"
+    nodes = sorted(G)
+    y = [{3: "a", 40: "b", 70: "c"}.get(node) for node in nodes]
+    model = gdpa.CommitteeClassifier().fit(G, y)
+    same = np.mean(
+        [found[node] == label for node, label in zip(nodes, model.transduction_, strict=True)]
+    )
+    truth = np.repeat(["a", "b", "c"], sizes)
+    assert same > 0.9
+    assert np.mean([found[node] == truth[node] for node in nodes]) > 0.8

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
-EXAMPLES = sorted(FOLDER.glob("plot_*.py"))
+TUTORIALS = FOLDER.parent / "docs" / "tutorials"
+EXAMPLES = [*sorted(FOLDER.glob("plot_*.py")), *sorted(TUTORIALS.glob("plot_*.py"))]
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +62,7 @@ def test_example_begins_with_a_title_and_text(path):
     assert first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["index", "start", "installation", "networks", "text", "pictures"])
 def test_python_of_the_first_pages_runs(page):
     text = (FOLDER.parent / "docs" / f"{page}.md").read_text()
@@ -71,6 +73,7 @@ def test_python_of_the_first_pages_runs(page):
         exec(compile(block, f"{page}.md", "exec"), names)
 
 
+@pytest.mark.slow
 def test_both_halves_of_the_page_for_newcomers_run():
     """Ours always, those of other packages where these are installed."""
     text = (FOLDER.parent / "docs" / "coming-from.md").read_text()

@@ -33,6 +33,8 @@ from gdpa.solution import DualVariables
 from gdpa.solvers.gdpa_lp import closed_form, constraints, highs
 from reproduction.solvers import SDRPrinted
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "theory.md"
 COUNT = 1000
 EPS = 1e-9

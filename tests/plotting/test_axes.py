@@ -53,6 +53,7 @@ def test_bad_input_is_named(moons, call, words):
         call(model, X)
 
 
+@pytest.mark.slow
 def test_importing_displays_does_not_import_matplotlib_and_a_missing_one_names_the_extra():
     code = (
         "import sys, gdpa.plotting\n"

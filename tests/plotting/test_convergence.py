@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,6 @@ def test_convergence_takes_a_linearisation():
 def test_a_solution_without_history_or_without_the_quantity_is_refused():
     problem, _ = gdpa.datasets.make_moons_graph(40, random_state=0)
     with pytest.raises(ValueError, match="no history"):
-        ConvergenceDisplay.from_solution(gdpa.solve(problem, "vote"))
+        ConvergenceDisplay.from_solution(replace(gdpa.solve(problem, "vote"), history=()))
     with pytest.raises(ValueError, match=r"'values'.*did you mean 'value'"):
         ConvergenceDisplay.from_solution(gdpa.solve(problem, "sdr-low-rank"), quantities="values")

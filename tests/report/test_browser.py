@@ -15,7 +15,10 @@ import pytest
 CHROMIUM = next(
     (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
 )
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium on the path"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -134,3 +137,42 @@ def test_the_demo_reports_the_comparison(demo):
     assert all(set(row) == methods for row in found.values())
     assert found["digits"]["gdpa"] == max(found["digits"].values())
     assert np.mean([row["gdpa"] for row in found.values()]) > 0.9
+
+
+EVIL = [
+    "<script>document.documentElement.dataset.run='1'</script>",
+    "<img src=x onerror=\"document.documentElement.dataset.run='2'\">",
+    '"><svg onload="document.documentElement.dataset.run=\'3\'">',
+    "</title></style></script><script>document.documentElement.dataset.run='4'</script>",
+    "javascript:document.documentElement.dataset.run=5",
+    "{{7*7}}${7*7}<%= 7*7 %>",
+]
+
+
+def test_class_names_and_cells_are_text_even_without_the_policy(tmp_path):
+    """The escaping alone must hold: the copy that is opened has no content security policy."""
+    rng = np.random.default_rng(0)
+    rows = ["label,number," + ",".join('"' + cell.replace('"', '""') + '"' for cell in EVIL[:2])]
+    for i in range(90):
+        label = EVIL[i % 3] if i < 60 else ""
+        cells = [label, f"{i % 3 * 5 + rng.normal():.2f}", EVIL[i % 6], EVIL[(i + 1) % 6]]
+        rows.append(",".join('"' + cell.replace('"', '""') + '"' for cell in cells))
+    data = tmp_path / "<b onclick=x>.csv"
+    data.write_text("\n".join(rows) + "\n")
+    ended = subprocess.run(
+        [sys.executable, "-m", "gdpa", "fit", data.name, "-t", "label", "--report", "r.html", "-q"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert ended.returncode in (0, 1), ended.stderr
+    text = (tmp_path / "r.html").read_text()
+    copy = tmp_path / "copy.html"
+    bare = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)
+    copy.write_text(bare.replace("</body>", MEASURE))
+    seen, asked = browse(copy, tmp_path, "--dump-dom")
+    assert 'data-wide="' in seen.stdout  # scripts do run in this copy: ours did
+    assert "data-run" not in seen.stdout.split("<head>")[0]
+    assert asked == set()

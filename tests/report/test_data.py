@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.estimators import GraphOptions
 from gdpa.report import gather, render
-from gdpa.report.evaluation import Baselines
+from gdpa.report.evaluation import Baselines, Rival
 
 
 def test_agreement_along_edges_by_definition():
@@ -57,5 +57,6 @@ def test_models_by_weight_and_columns_by_importance():
 )
 def test_a_small_lead_is_no_verdict(better, worse, words):
     lead = (better - worse) / 15
-    found = Baselines(0.6 + lead, 0.6, 0.1, 15, better, worse)
+    rival = Rival("logistic regression", 0.6, better, worse)
+    found = Baselines(0.6 + lead, 0.1, (rival,), 15)
     assert found.verdict.startswith(words)

@@ -11,9 +11,10 @@ import pytest
 import scipy.sparse as sp
 
 import gdpa
+from gdpa import memory
 from gdpa.errors import UnreachedWarning
 from gdpa.estimators import CommitteeClassifier, GraphClassifier
-from gdpa.graph import memory, neighbor_graph
+from gdpa.graph import neighbor_graph
 from gdpa.graph.neighbors import NeighborIndex
 from gdpa.policy import Policy
 from gdpa.system import LabeledSystem

@@ -25,6 +25,8 @@ if os.name != "posix":
 from benchmarks.campaign import __main__ as campaign  # noqa: E402
 from benchmarks.campaign import engine, outcome  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 COUNTS = {
     "fits": 120,
     "links": 6,

@@ -10,12 +10,11 @@ from typing import Annotated
 
 import typer
 
-from ..lazy import postpone_imports
 from .options import add_command, read_defaults
 
 COMMANDS = (
-    *("demo", "fit", "predict", "query", "label"),
-    *("solve", "certify", "methods", "distributed"),
+    *("demo", "fit", "predict", "query", "label", "verify-session"),
+    *("solve", "certify", "verify", "methods", "distributed"),
 )
 
 LOADED: set[str] = set()
@@ -51,8 +50,8 @@ def run(args: list[str] | None = None) -> int:
     # Import only the module of the command that runs; --help needs all of them.
     for name in args[:1] if args and args[0] in COMMANDS else COMMANDS:
         if name not in LOADED:
-            with postpone_imports("numpy.f2py", "numpy.testing"):  # imported by SciPy
-                command = getattr(importlib.import_module(f"gdpa.cli.{name}"), name)
+            module = name.replace("-", "_")
+            command = getattr(importlib.import_module(f"gdpa.cli.{module}"), module)
             if isinstance(command, typer.Typer):
                 app.add_typer(command)
             else:

@@ -37,9 +37,9 @@ def certify(options: CertifyOptions) -> None:
         if options.problem is not None:
             certify_quadratic(options, labeling, output)
             return
-        files.claim("--out", options.out)
+        files.claim("--out", options.out, formats=("csv",))
         from ..certificate import certify as prove
-        from ..tables import read_labels
+        from ..graph_files import read_labels
 
         with Stages(output) as stages:
             stages.start("reading", options.graph)
@@ -69,7 +69,7 @@ def certify(options: CertifyOptions) -> None:
                 signs, source = solution.labels, f"solved by {solution.method}"
                 if options.out is not None:
                     found = Labeling.of(known, [solution])
-                    files.text("--out", found.csv(network, known, raw=options.raw))
+                    files.text("--out", found.csv(network, known, escape=options.escape))
             stages.start("bound")
             certificate = prove(problem, signs, method=options.bound)
         output.result = {

@@ -7,18 +7,44 @@ end. Ctrl-C leaves the old file in place.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..csv_text import csv_text
+from ..csv_text import escape_formulas
 from ..files import StagingFolder, is_special
+from ..tables.write import WRITTEN_FORMATS, table_bytes, written_format
 from .output import Output
 
-Column = Sequence[object] | NDArray[np.generic]
+TABLE_FORMATS = tuple(dict.fromkeys(WRITTEN_FORMATS.values()))
+
+
+@dataclass(frozen=True)
+class InputColumn:
+    """A column of the input that is copied to the output.
+
+    Parameters
+    ----------
+    written : list of str
+        The cells exactly as in the file, for CSV.
+    typed : list
+        The cells as numbers, datetimes or texts, for other formats.
+    """
+
+    written: list[str]
+    typed: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.written)
+
+
+Column = Sequence[object] | NDArray[np.generic] | InputColumn
+Columns = Sequence[tuple[str, Column]]
 
 
 class OutputFiles:
@@ -37,7 +63,14 @@ class OutputFiles:
         self._staged: dict[str, StagingFolder] = {}
         self._stdout: list[str] = []
 
-    def claim(self, option: str, path: str | None, *, stdout: bool = True) -> None:
+    def claim(
+        self,
+        option: str,
+        path: str | None,
+        *,
+        stdout: bool = True,
+        formats: Collection[str] | None = None,
+    ) -> None:
         """Check before the computation that an output can be written.
 
         Parameters
@@ -48,11 +81,14 @@ class OutputFiles:
             The file; None and ``"-"`` need no file.
         stdout : bool, default=True
             Whether ``"-"`` is accepted.
+        formats : collection of str, optional
+            Formats of tables that the command can write; the extension must stand for one of them.
 
         Raises
         ------
         ValueError
-            If the path is a folder, an input or another output, or cannot be written.
+            If the path is a folder, an input or another output, cannot be written, or its
+            extension does not stand for an accepted format.
         """
         if path == "-" and not stdout:
             raise ValueError(f"{option} needs a file name; it cannot be -")
@@ -61,6 +97,10 @@ class OutputFiles:
         target = Path(path)
         if not target.name or target.is_dir():
             raise ValueError(f"{option} {path} is a folder; a file name is required")
+        if formats is not None and not is_special(target):
+            found = written_format(path)
+            if found not in formats:
+                raise ValueError(f"{option} {path}: this command writes {', '.join(formats)}")
         # Resolving the name of a device or a pipe may change it.
         whole = target if is_special(target) else target.parent.resolve() / target.name
         if whole in self._inputs or target.resolve() in self._inputs:
@@ -104,11 +144,12 @@ class OutputFiles:
 def write_rows(
     output: Output,
     files: OutputFiles,
-    columns: Sequence[tuple[str, Column]],
+    given: Columns,
+    made: Columns,
     *,
     out: str | None,
     only: bool = True,
-    raw: bool = False,
+    escape: bool = False,
 ) -> None:
     """Write rows to a file, stdout or the JSON document, or the first rows to a terminal.
 
@@ -116,38 +157,74 @@ def write_rows(
     ----------
     output, files
         Output of the command.
-    columns : sequence of (str, cells)
-        Names and cells: text, numbers, or a boolean array, written as yes and no.
+    given : sequence of (str, cells)
+        Names and cells of columns of the input, which are never changed.
+    made : sequence of (str, cells)
+        Names and cells of the columns that the command computed: text, numbers, or a boolean
+        array, written as yes and no in CSV.
     out : str or None
         The value of ``--out``.
     only : bool, default=True
         Whether the rows are the only output; then they go to stdout by default.
-    raw : bool, default=False
-        Whether to leave cells unescaped that a spreadsheet would execute.
+    escape : bool, default=False
+        Whether to escape cells of `made` that a spreadsheet would execute.
     """
+    columns = [*given, *made]
     if output.json and out in (None, "-"):
         if only or out == "-":
             output.result["predictions"] = rows_as_records(columns)
     elif out is None and sys.stdout.isatty():
         output.at_end(lambda: _show_head(output, columns))
     elif out is not None or only:
-        files.text("--out", rows_as_csv(columns, raw=raw))
+        write_table(files, out, given, made, escape=escape)
 
 
-def rows_as_records(columns: Sequence[tuple[str, Column]]) -> list[dict[str, object]]:
+def write_table(
+    files: OutputFiles, out: str | None, given: Columns, made: Columns, *, escape: bool
+) -> None:
+    """Write the rows to ``--out``, in the format of its extension; for the rest see above."""
+    to_file = out not in (None, "-") and not is_special(Path(str(out)))
+    format = written_format(str(out)) if to_file else "csv"
+    content = table_content(format, given, made, escape=escape)
+    if format in ("csv", "tsv"):
+        files.text("--out", content.decode())
+    else:
+        files.path("--out").write_bytes(content)
+
+
+def table_content(format: str, given: Columns, made: Columns, *, escape: bool) -> bytes:
+    """Return the rows in a format; for the parameters see :func:`write_rows`."""
+    if escape:
+        made = [(escape_formulas([name])[0], _escaped(cells)) for name, cells in made]
+    as_cells = _texts if format in ("csv", "tsv") else _typed
+    return table_bytes(format, {name: as_cells(cells) for name, cells in (*given, *made)})
+
+
+def rows_as_records(columns: Columns) -> list[dict[str, object]]:
     """Return the rows for JSON; the first column is called "row"."""
     keys = ["row", *(name for name, _ in columns[1:])]
-    lists = [c.tolist() if isinstance(c, np.ndarray) else c for _, c in columns]
+    lists = [_texts(c) if isinstance(c, InputColumn) else _typed(c) for _, c in columns]
     return [dict(zip(keys, values, strict=True)) for values in zip(*lists, strict=True)]
 
 
-def rows_as_csv(columns: Sequence[tuple[str, Column]], *, raw: bool) -> str:
-    """Return the rows as CSV text."""
-    names, cells = zip(*columns, strict=True)
-    return csv_text(list(names), list(map(_texts, cells)), raw=raw)
+def _escaped(column: Column) -> Column:
+    """Escape the texts of a column."""
+    if isinstance(column, np.ndarray) and column.dtype.kind in "bf":
+        return column
+    return escape_formulas(_typed(column))
+
+
+def _typed(column: Column) -> Sequence[Any]:
+    """Return the cells as Python objects."""
+    if isinstance(column, InputColumn):
+        return column.typed
+    return list(column.tolist()) if isinstance(column, np.ndarray) else column
 
 
 def _texts(column: Column) -> Sequence[object]:
+    """Return the cells as they appear in CSV."""
+    if isinstance(column, InputColumn):
+        return column.written
     if not isinstance(column, np.ndarray):
         return column
     if column.dtype.kind == "b":
@@ -155,9 +232,10 @@ def _texts(column: Column) -> Sequence[object]:
     return list(map("{:.4f}".format, column)) if column.dtype.kind == "f" else column.tolist()
 
 
-def _show_head(output: Output, columns: Sequence[tuple[str, Column]], most: int = 10) -> None:
+def _show_head(output: Output, columns: Columns, most: int = 10) -> None:
     """Show the first rows as a table."""
-    output.table([n for n, _ in columns], zip(*(_texts(c[:most]) for _, c in columns), strict=True))
+    texts = [_texts(cells)[:most] for _, cells in columns]
+    output.table([name for name, _ in columns], zip(*texts, strict=True))
     rows = len(columns[0][1])
     if rows > most:
         output.note(f"... {rows - most} more rows; use --out FILE to write all of them")

@@ -14,7 +14,7 @@ import typer
 from numpy.typing import NDArray
 
 from ..threads import one_thread
-from .files import OutputFiles, write_rows
+from .files import TABLE_FORMATS, Column, OutputFiles, write_rows
 from .models import FittedTable, Predictions, first_columns, new_classifier
 from .options import (
     ColumnOptions,
@@ -29,8 +29,9 @@ from .options import (
 from .output import Output, Stages
 
 if TYPE_CHECKING:
+    from ..graph_files import RowLinks
     from ..report.evaluation import Baselines
-    from ..tables import RowLinks, Table
+    from ..tables import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,9 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOpt
         default="committee", autocompletion=list_methods,
     )  # fmt: skip
     compare: bool = option(
-        "Compare the accuracy with that of logistic regression.", "--compare", default=False
+        "Compare with logistic regression, a random forest and gradient boosting.",
+        "--compare",
+        default=False,
     )
     class_prior: bool = option(
         "Make predicted class proportions match the labels.", "--class-prior", default=False
@@ -99,13 +102,11 @@ def fit(options: FitOptions) -> None:
         options.kinds()
         if options.edges is not None and options.method != "committee":
             raise ValueError(f"--edges requires --method committee, got {options.method!r}")
-        files.claim("--out", options.out)
+        files.claim("--out", options.out, formats=TABLE_FORMATS)
         files.claim("--model", options.model, stdout=False)
         files.claim("--report", options.report, stdout=False)
         with Stages(output) as stages:
             stages.start("starting", "loading modules")
-            from . import scikit_learn  # noqa: F401
-
             task = _read(options, output, stages)
             classifier = _fit(options, task, output, stages)
             stages.start("checking", "accuracy on held-out labels")
@@ -120,13 +121,15 @@ def fit(options: FitOptions) -> None:
                 compared = baselines(classifier, fitted.points(task.table))
             output.result = _summary(fitted, task, predicted, compared)
             stages.start("writing")
-            columns = first_columns(task.table, options.keep, named, task.ids)
-            columns += predicted._asdict().items()
+            given = first_columns(task.table, options.keep, named, task.ids)
+            columns: list[tuple[str, Column]] = list(predicted._asdict().items())
             columns.append(("known", classifier.ensemble_.labels.codes >= 0))
             if task.links is not None:
                 columns.append(("links", classifier.graph_share_))
             only = options.model is None and options.report is None
-            write_rows(output, files, columns, out=options.out, only=only, raw=options.raw)
+            write_rows(
+                output, files, given, columns, out=options.out, only=only, escape=options.escape
+            )
             if options.model is not None:
                 fitted.save(files.path("--model"))
             if options.report is not None:
@@ -142,11 +145,12 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
 
     stages.start("reading", options.data)
     kinds = options.kinds()
-    as_text = [] if options.id_column is None else [options.id_column]  # 007 is not 7
+    named = [] if options.id_column is None else [options.id_column]
+    as_text = list(named)  # 007 is not 7
     for name, kind in kinds.items():
         if kind in ("category", "text"):
             as_text.append(name)
-    table = options.read(output, as_text, options.target)
+    table = options.read(output, as_text, options.target, options.keep or frozenset(named))
     labels, notes = read_target(
         table, options.target, unlabeled=options.unlabeled, complete=options.model is not None
     )
@@ -194,7 +198,7 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
         links = () if task.links is None else (task.links.W,)
         classifier.fit(features, task.labels, *links)
     else:
-        classifier.fit(encoder.fit(features).transform(features), task.labels)
+        classifier.fit(encoder.fit(features, task.labels).transform(features), task.labels)
         adopt_encoder(classifier, encoder)
     output.note(f"columns encoded as {classifier.columns_.words()}")
     notes = classifier.encoder_.notes_
@@ -219,6 +223,8 @@ def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
         stages.start("tuning", f"{event['edges']} edges")
     elif stage == "member":
         stages.detail(f"{event['member']} {event['action']}")
+    elif stage == "fold":
+        stages.detail(f"fold {event['fold']} of {event['of']} predicted")
     elif stage == "tuning":
         stages.start("solve", f"{event['source']}, {event['tried']} settings tried")
     elif stage == "solve" and "iteration" in event:
@@ -247,6 +253,7 @@ def _summary(
         "unreached": int(model.unreached_.size),
         "held_out": 0 if checked is None else int(checked.truth.size),
         "held_out_accuracy": None if checked is None else checked.accuracy,
+        "accuracy_unknown": model.tuning_.reason or None,
         "baseline": None if compared is None else compared.plain(),
         "columns": [
             {"name": p.name, "kind": p.kind, "done": p.done(), "missing": p.missing}
@@ -311,6 +318,8 @@ def _print_summary(options: FitOptions, output: Output) -> None:
         output.note(
             f"cross-validated accuracy on {result['held_out']} held-out labels: {right:.1f} %"
         )
+    else:
+        output.note(f"accuracy unknown: {result['accuracy_unknown']}")
     if result["graph_share"] is not None:
         output.note(f"links account for {100 * result['graph_share']:.0f} % of the predictions")
     output.note(f"uncertain: {result['unsure']} rows")

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ..tables.source import open_file
 from ..tables.table import Table, TableError
-from .files import Column
+from ..tables.write import typed_cells
+from .files import Column, InputColumn
 
 if TYPE_CHECKING:
     from ..estimators import CommitteeClassifier, GraphClassifier
@@ -144,7 +145,6 @@ def load_model(path: str) -> FittedTable:
     open_file(path, path).close()  # reports missing and empty files as for tables
     from ..estimators import committee, graph  # noqa: F401 - the kinds that a file may hold
     from ..estimators.base import BaseClassifier
-    from . import scikit_learn  # noqa: F401 - before the estimators
 
     try:
         model = BaseClassifier.load(path)
@@ -171,9 +171,14 @@ def first_columns(
 ) -> list[tuple[str, Column]]:
     """Return the first output columns: the whole input, or the row names."""
     if not keep:
+        if id_column is not None and id_column in table.written:
+            ids = table.written_cells(id_column)
         return [(id_column or "row", range(1, table.n_rows + 1) if ids is None else ids)]
     reserved = {"prediction", "probability", "margin", "unsure", "known", "links"}
     return [
-        (f"{name} (input)" if name in reserved else name, column.cells())
+        (
+            f"{name} (input)" if name in reserved else name,
+            InputColumn(table.written_cells(name), typed_cells(column)),
+        )
         for name, column in zip(table.names, table.columns, strict=True)
     ]

@@ -23,17 +23,18 @@ from typer.core import TyperCommand
 from ..errors import any_error_as_value_error, nearest_name
 
 if TYPE_CHECKING:
-    from ..tables import RowLinks, Table
+    from ..graph_files import RowLinks
+    from ..tables import Table
     from .output import Output
 
 
-WRITTEN = {"out", "model", "report", "log", "work", "help"}
+WRITTEN = {"out", "proof", "model", "report", "log", "work", "help"}
 # Sections of ``--help``, in order, and the parameters in each.
 GROUPS = {
     "Input": "target labels labeling problem format delimiter header encoding unlabeled id_column "
     "drop column text image shape class_name edges skip_unknown duplicates",
     "Model": "embed offline method method_options laplacian bound neighbors class_prior seed",
-    "Output and report": "out model report keep compare sure all_classes raw log json",
+    "Output and report": "out proof model report keep compare sure all_classes escape log json",
     "Other": "",
 }
 
@@ -94,9 +95,17 @@ class RunOptions:
 class OutputOptions:
     """The CSV file to write."""
 
-    out: str | None = option("CSV file to write; - is stdout.", "--out", "-o")
-    raw: bool = option(
-        "Do not escape cells that a spreadsheet would execute.", "--raw-cells", default=False
+    out: str | None = option(
+        "File to write, in the format of its extension (.csv if there is none); - is CSV on "
+        "stdout.",
+        "--out",
+        "-o",
+    )
+    escape: bool = option(
+        "Put an apostrophe before computed cells that a spreadsheet would execute. Cells of the "
+        "input are never changed.",
+        "--escape-formulas",
+        default=False,
     )
 
 
@@ -150,11 +159,22 @@ class TableOptions:
         names = ("format", "delimiter", "header", "encoding")
         return dict(zip(names, attrgetter(*names)(self), strict=True))
 
-    def read(self, output: Output, as_text: Iterable[str] = (), target: str | None = None) -> Table:
-        """Read the table and print the notes about it; `as_text` are columns kept as text."""
+    def read(
+        self,
+        output: Output,
+        as_text: Iterable[str] = (),
+        target: str | None = None,
+        written: frozenset[str] | bool = False,
+    ) -> Table:
+        """Read the table and print the notes about it.
+
+        `as_text` are columns kept as text, `written` those whose cells are written again.
+        """
         from ..tables import read_table
 
-        table = read_table(self.data, as_text=frozenset(as_text), target=target, **self.reading)
+        table = read_table(
+            self.data, as_text=frozenset(as_text), target=target, written=written, **self.reading
+        )
         output.note(*table.notes)
         return table
 
@@ -163,7 +183,7 @@ class TableOptions:
 class ColumnOptions:
     """How the columns of a table are used."""
 
-    unlabeled: str | None = option("Value of an unknown label, besides empty, NA, ?...")
+    unlabeled: str | None = option("Value of an unknown label, besides empty cells.")
     id_column: str | None = option("Column of row names; not used as a feature.", "--id")
     drop: list[str] | None = option("Column to ignore; may be repeated.")  # noqa: RUF009
     column: list[str] | None = option(  # noqa: RUF009
@@ -222,7 +242,7 @@ class EdgeOptions:
         self, output: Output, rows: Sequence[str], fitted: Sequence[str] | None = None
     ) -> RowLinks:
         """Read the links between rows, or from new rows to fitted ones, and print the notes."""
-        from ..tables import read_links
+        from ..graph_files import read_links
 
         how = {"duplicates": self.duplicates, "skip_unknown": self.skip_unknown}
         links = read_links(str(self.edges), rows, fitted, **how)  # type: ignore[arg-type]
@@ -250,7 +270,7 @@ def add_command(app: typer.Typer, run: Callable[[Any], None]) -> None:
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     # Click keeps the lines of a paragraph after a backspace, which a raw docstring cannot contain.
     command.__doc__ = str(run.__doc__).replace("\\b", "\b")
-    app.command(run.__name__, cls=GroupedCommand)(command)
+    app.command(run.__name__.replace("_", "-"), cls=GroupedCommand)(command)
 
 
 def parse_options(pairs: list[str]) -> dict[str, object]:

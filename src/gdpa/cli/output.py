@@ -131,6 +131,9 @@ class Output:
             # The reader has closed the pipe (`| head`), which is not an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(PIPE_CLOSED) from None
+        except OSError as problem:  # standard output is closed, or its disk is full
+            self._say(f"gdpa {self.command}: error: {clean(problem.strerror or problem)}", "red")
+            raise typer.Exit(BAD_INPUT) from None
 
     def _finish(self, error: BaseException | None) -> int:
         if isinstance(error, BrokenPipeError):

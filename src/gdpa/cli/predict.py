@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .files import OutputFiles, write_rows
+from .files import TABLE_FORMATS, Column, OutputFiles, write_rows
 from .models import first_columns, load_model
 from .options import (
     EdgeOptions,
@@ -54,7 +54,7 @@ def predict(options: PredictOptions) -> None:
         Output("predict", json=options.json, quiet=options.quiet) as output,
         OutputFiles(options.model, options.data, options.edges) as files,
     ):
-        files.claim("--out", options.out)
+        files.claim("--out", options.out, formats=TABLE_FORMATS)
         with Stages(output) as stages:
             stages.start("starting", "loading modules")
             import gdpa.tables  # noqa: F401
@@ -65,8 +65,9 @@ def predict(options: PredictOptions) -> None:
             if fitted.encoder is not None and (options.embed or options.offline):
                 fitted.encoder.set_params(**options.embedding(stages.detail))
             stages.start("reading", options.data)
-            table = options.read(output, fitted.as_text)
             id_column = fitted.about.get("id_column")
+            named = frozenset([str(id_column)] if id_column else [])
+            table = options.read(output, fitted.as_text, written=options.keep or named)
             ids = table.column(id_column).cells() if id_column in table.names else None
             W = None
             if options.edges is not None:
@@ -82,8 +83,8 @@ def predict(options: PredictOptions) -> None:
             P = model.predict_proba(rows, adjacency=W)
             predicted = fitted.predictions(P, P.argmax(axis=1), options.sure)
             stages.start("writing")
-            columns = first_columns(table, options.keep, id_column if ids else None, ids)
-            columns += predicted._asdict().items()
+            given = first_columns(table, options.keep, id_column if ids else None, ids)
+            columns: list[tuple[str, Column]] = list(predicted._asdict().items())
             if W is not None:
                 columns.append(("links", model.graph_share(rows, adjacency=W)))
             if options.all_classes:
@@ -97,5 +98,5 @@ def predict(options: PredictOptions) -> None:
                 "unsure": n_unsure,
                 "predicted": predicted.counts(model.classes_),
             }
-            write_rows(output, files, columns, out=options.out, raw=options.raw)
+            write_rows(output, files, given, columns, out=options.out, escape=options.escape)
         output.note(f"{table.n_rows} rows, {n_unsure} uncertain")

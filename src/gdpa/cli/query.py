@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .files import Column, OutputFiles, rows_as_csv, rows_as_records
+from .files import TABLE_FORMATS, Column, OutputFiles, rows_as_records, write_table
 from .models import load_model, new_classifier
 from .options import OutputOptions, RunOptions, argument, option
 from .output import Output
@@ -36,7 +36,7 @@ def query(options: QueryOptions) -> None:
         Output("query", json=options.json, quiet=options.quiet) as output,
         OutputFiles(options.model) as files,
     ):
-        files.claim("--out", options.out)
+        files.claim("--out", options.out, formats=TABLE_FORMATS)
         if options.target is not None:
             columns = _rows_of_table(options, options.target)
         else:
@@ -45,7 +45,7 @@ def query(options: QueryOptions) -> None:
             columns = _rows_of_model(options)
         output.result = {"rows": rows_as_records(columns)}
         if options.out is not None or not options.json:
-            files.text("--out", rows_as_csv(columns, raw=options.raw))
+            write_table(files, options.out, columns[:1], columns[1:], escape=options.escape)
         n_rows = len(columns[0][1])
         if n_rows < options.n:
             output.note(f"only {n_rows} rows have no label")
@@ -76,7 +76,7 @@ def _rows_of_table(options: QueryOptions, target: str) -> list[tuple[str, Column
     """Return the rows of a table without labels to label first."""
     from ..tables import TableEncoder, read_table
 
-    table = read_table(options.model)
+    table = read_table(options.model, target=target)
     known = int((~table.column(target).missing).sum()) if target in table.names else 0
     if known:
         raise ValueError(

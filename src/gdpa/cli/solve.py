@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..csv_text import csv_text
+from ..csv_text import csv_text, escape_formulas
 from ..graph.convert import NamedGraph
+from ..graph_files import NodeLabels
 from ..problem import GraphProblem
 from ..solution import Solution
-from ..tables.graph_files import NodeLabels
 from .files import OutputFiles
 from .options import GraphOptions, option, parse_options
 from .output import Output, Stages
@@ -26,6 +26,9 @@ class SolveOptions(GraphOptions):
 
     method_options: list[str] | None = option(  # noqa: RUF009
         "NAME=VALUE: option of the method; may be repeated.", "--option"
+    )
+    proof: str | None = option(
+        "With --problem: proof of the bound, for gdpa verify; compressed if it ends in .gz."
     )
 
 
@@ -40,20 +43,26 @@ def solve(options: SolveOptions) -> None:
         OutputFiles(options.graph, options.labels) as files,
     ):
         settings = parse_options(options.method_options or [])
-        files.claim("--out", options.out)
+        files.claim("--out", options.out, formats=("csv",))
+        files.claim("--proof", options.proof, stdout=False)
         if options.problem is not None:
-            solve_quadratic(options, settings, output, files)
+            solve_quadratic(options, settings, output, files, proof=options.proof)
             return
+        if options.proof is not None:
+            raise ValueError("--proof needs --problem max-cut, qubo or ising")
         with Stages(output) as stages:
             stages.start("reading", options.graph)
             network, known, problem = read_problem(options)
             size = f"{problem.n_nodes} nodes, {problem.n_edges} edges"
-            stages.start("solve", f"{options.method}, {size}")
+            method = options.method
+            if method == "auto" and known.too_few_to_hold_out:
+                method = "poisson"
+            stages.start("solve", f"{method}, {size}")
             from ..solvers.registry import solve as run
 
             positive = range(1, 2) if len(known.classes) == 2 else range(len(known.classes))
             solutions = [
-                run(problem.with_labels(known.against_rest(c)), options.method, **settings)
+                run(problem.with_labels(known.against_rest(c)), method, **settings)
                 for c in positive
             ]
             output.converged &= all(s.converged for s in solutions)
@@ -68,7 +77,7 @@ def solve(options: SolveOptions) -> None:
             output.result |= {"nodes": problem.n_nodes, "edges": problem.n_edges}
             output.result |= {"labeled": problem.n_labeled, "seconds": dict(seconds)}
             if options.out is not None or not options.json:
-                files.text("--out", labeling.csv(network, known, raw=options.raw))
+                files.text("--out", labeling.csv(network, known, escape=options.escape))
             else:
                 parts = (network.nodes, known.names(labeling.codes), labeling.scores.tolist())
                 output.result["labeling"] = [
@@ -80,7 +89,7 @@ def solve(options: SolveOptions) -> None:
 
 def read_problem(options: GraphOptions) -> tuple[NamedGraph, NodeLabels, GraphProblem]:
     """Read a graph and the known labels; return them and the problem."""
-    from ..tables import read_graph, read_labels
+    from ..graph_files import read_graph, read_labels
 
     if options.labels is None:
         raise ValueError("--labels is required (or --problem max-cut, qubo or ising)")
@@ -98,7 +107,7 @@ def summary(solution: Solution, known: NodeLabels) -> dict[str, Any]:
         "classes": dict(zip(("-1", "+1"), known.classes, strict=False)),
         "unreached": int(solution.unreached.size),
         **pick(solution, "method", "objective", "lower_bound", "bound_status", "bound_kind"),
-        **pick(solution, "gap", "iterations", "converged", "message"),
+        **pick(solution, "gap", "iterations", "converged", "erased", "message"),
     }
 
 
@@ -136,8 +145,13 @@ class Labeling:
         codes[given] = known.codes[given]
         return cls(codes, scores[np.arange(codes.size), codes])
 
-    def csv(self, network: NamedGraph, known: NodeLabels, *, raw: bool = False) -> str:
+    def csv(self, network: NamedGraph, known: NodeLabels, *, escape: bool = False) -> str:
         """Return the labelling as CSV."""
+        names = known.names(self.codes)
         scores = [f"{score:.8g}" for score in self.scores]
-        columns = [list(map(str, network.nodes)), known.names(self.codes), scores]
-        return csv_text(["node", "label", "score"], columns, raw=raw)
+        columns = [
+            list(map(str, network.nodes)),
+            escape_formulas(names) if escape else names,
+            scores,
+        ]
+        return csv_text(["node", "label", "score"], columns)

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from ..linalg.operator import check_positive
+from ..checks import check_positive
 from ..problem import BinaryQuadratic, GraphProblem
 
 SignArray = NDArray[np.int8]
@@ -244,7 +244,8 @@ def linked_classes(
     other = (y[first] + rng.integers(1, k, m)) % k
     wanted = np.where(rng.random(m) < homophily, y[first], other)
     # Nodes sorted by class, so that a random member of a class is a random position in its range.
-    order, sizes = np.argsort(y, kind="stable"), np.bincount(y, minlength=k)
+    order = np.argsort(y, kind="stable")
+    sizes = np.bincount(y, minlength=k)
     starts = np.cumsum(sizes) - sizes
     second = order[starts[wanted] + rng.integers(0, sizes[wanted])]
     proper = first != second

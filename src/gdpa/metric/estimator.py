@@ -13,9 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..arrays import FloatArray
+from ..checks import check_positive
 from ..errors import ConvergenceWarning, unknown_choice
-from ..graph.memory import check_memory
-from ..linalg.operator import check_positive
+from ..memory import check_memory
 from .frank_wolfe import FrankWolfe, SignedGraph
 from .objectives import OBJECTIVES, DistanceObjective, MatrixObjective, Objective
 
@@ -137,7 +137,8 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
             raise ValueError(f"floor={floor:g} times {d} features must be below trace={trace:g}")
         pairs = check_positive(self.max_pairs, "max_pairs", 0)
         rows = self._rows(codes, check_positive(self.max_samples, "max_samples", 2))
-        order, nodes = np.arange(d), d
+        order = np.arange(d)
+        nodes = d
         problem: Objective
         if callable(self.objective):
             what = f"a callable objective with a dense {d} x {d} matrix"
@@ -174,7 +175,8 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
 
     def _publish(self, graph: SignedGraph, order: NDArray[np.intp]) -> None:
         """Set the metric and its symmetric square root, in the original order of the features."""
-        d, k = graph.diagonal.size, graph.colors.size
+        d = graph.diagonal.size
+        k = graph.colors.size
         back = np.argsort(order)
         M = graph.matrix()
         self.metric_ = M[back][:, back] if sp.issparse(M) else M[np.ix_(back, back)]

@@ -59,7 +59,8 @@ class SignedGraph:
     def matrix(self) -> Matrix:
         """Return M, as a sparse array unless all features may have edges."""
         off = -self.weights * np.outer(self.colors, self.colors)
-        d, k = self.diagonal.size, self.colors.size
+        d = self.diagonal.size
+        k = self.colors.size
         if k == d:
             return np.asarray(off + off.T + np.diag(self.diagonal))
         upper = sp.csr_array(off)
@@ -89,13 +90,17 @@ class Vertices:
         """Return ``x' G x`` for each vertex."""
         slopes = diagonal[self.i] * self.x**2
         edge = np.flatnonzero(self.y)
-        i, j, x, y = self.i[edge], self.j[edge], self.x[edge], self.y[edge]
+        i = self.i[edge]
+        j = self.j[edge]
+        x = self.x[edge]
+        y = self.y[edge]
         slopes[edge] += diagonal[j] * y**2 + 2.0 * x * y * G[i, j]
         return slopes
 
     def graph(self, graph: SignedGraph, floor: float) -> SignedGraph:
         """Return the graph of the weighted sum of the vertices, with the colours of `graph`."""
-        d, k = graph.diagonal.size, graph.colors.size
+        d = graph.diagonal.size
+        k = graph.colors.size
         diagonal = _sum(self.i, self.amount * self.x**2, d) + _sum(
             self.j, self.amount * self.y**2, d
         )
@@ -147,9 +152,11 @@ class FrankWolfe:
     def __init__(
         self, objective: Objective, n_features: int, n_nodes: int, trace: float, floor: float
     ) -> None:
-        self.objective, self.floor = objective, floor
+        self.objective = objective
+        self.floor = floor
         self.budget = trace - n_features * floor
-        diagonal, G = np.full(n_features, trace / n_features), np.zeros((n_nodes, n_nodes))
+        diagonal = np.full(n_features, trace / n_features)
+        G = np.zeros((n_nodes, n_nodes))
         graph = SignedGraph(diagonal, np.ones(n_nodes), G)
         _, G = objective.gradient(objective.loss(objective.image(graph.matrix()))[1], n_nodes)
         # Choose colours that agree with the signs of the largest entries of G.
@@ -157,8 +164,10 @@ class FrankWolfe:
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             first = first_eigenvector(np.diag(G.diagonal()) - G, tol=1e-2, max_iter=30).vector
         self.graph = replace(graph, colors=np.where(first < 0, -1.0, 1.0))
-        self.value, self.gap = self.evaluate(self.graph), np.inf
-        self.history, self.steps = [self.value], 0
+        self.value = self.evaluate(self.graph)
+        self.gap = np.inf
+        self.history = [self.value]
+        self.steps = 0
         self.converged = self.interrupted = False
         self.base = objective.image(sp.eye_array(n_features, format="csr") * floor)
 
@@ -168,7 +177,8 @@ class FrankWolfe:
 
     def sweep(self, graph: SignedGraph, steps: int) -> tuple[SignedGraph, float, float, int]:
         """Align the discs and take steps; return the graph, value, gap and number of steps."""
-        objective, k = self.objective, graph.colors.size
+        objective = self.objective
+        k = graph.colors.size
         image = objective.image(graph.matrix())
         value, A = objective.loss(image)
         diagonal, G = objective.gradient(A, k)
@@ -178,12 +188,15 @@ class FrankWolfe:
             slopes = vertices.slopes(diagonal, G)
             # Moving smaller amounts would change the value only by rounding errors.
             used = vertices.amount > 1e-12 * self.budget
-            total, mean = float(vertices.amount.sum()), float(slopes @ vertices.amount)
-            best, worst = int(slopes.argmin()), int(np.where(used, slopes, -np.inf).argmax())
+            total = float(vertices.amount.sum())
+            mean = float(slopes @ vertices.amount)
+            best = int(slopes.argmin())
+            worst = int(np.where(used, slopes, -np.inf).argmax())
             # ``floor I`` is a vertex of slope 0, and its amount is the unused trace.
             up = 1.0 if slopes[best] < 0.0 else 0.0
             unused = self.budget - total > 1e-12 * self.budget and slopes[worst] <= 0.0
-            high, low = (0.0 if unused else float(slopes[worst])), up * float(slopes[best])
+            high = 0.0 if unused else float(slopes[worst])
+            low = up * float(slopes[best])
             if not high - low > 1e-12 * abs(low):
                 break
             change = up * self._atom(vertices, best)
@@ -205,7 +218,9 @@ class FrankWolfe:
             if not after < value:
                 break
             vertices.amount = np.maximum(vertices.amount + step * amount, 0.0)
-            image, value, A = image + step * change, after, derivatives
+            image = image + step * change
+            value = after
+            A = derivatives
             diagonal, G = objective.gradient(A, k)
             taken += 1
         moved = vertices.graph(graph, self.floor)
@@ -225,7 +240,8 @@ class FrankWolfe:
         d = graph.diagonal.size
         v = graph.scaling()
         i, j = np.nonzero(graph.weights)
-        weight, ratio = graph.weights[i, j], v[j] / v[i]
+        weight = graph.weights[i, j]
+        ratio = v[j] / v[i]
         rest = graph.diagonal - self.floor
         rest -= _sum(i, weight * ratio, d) + _sum(j, weight / ratio, d)
         whole = ratio + 1.0 / ratio
@@ -234,7 +250,8 @@ class FrankWolfe:
         ni, nj = np.nonzero(np.triu(low & agree, 1))
         half = 0.5 * (diagonal[ni] - diagonal[nj])
         share = 0.5 - 0.5 * half / np.hypot(half, G[ni, nj])
-        x, y = np.sqrt(share), np.sqrt(1.0 - share)
+        x = np.sqrt(share)
+        y = np.sqrt(1.0 - share)
         sign = -graph.colors[np.concatenate([i, ni])] * graph.colors[np.concatenate([j, nj])]
         every = np.arange(d)
         return Vertices(
@@ -256,8 +273,10 @@ class FrankWolfe:
         derivatives: FloatArray,
     ) -> tuple[float, float, FloatArray]:
         """Find a zero of the slope in [0, longest] by the Illinois method; return the best step."""
-        best, step = (0.0, value, derivatives), longest
-        low, high = [0.0, float(np.vdot(derivatives, change))], [longest, np.inf]
+        best = (0.0, value, derivatives)
+        step = longest
+        low = [0.0, float(np.vdot(derivatives, change))]
+        high = [longest, np.inf]
         flat = 0.1 * abs(low[1])
         for _ in range(20):
             after, derivatives = self.objective.loss(image + step * change)
@@ -282,33 +301,42 @@ class FrankWolfe:
         are flipped at no cost. Of the other nodes, those with the lowest slopes lose their edges
         and are flipped. They keep the new colour if a sweep then reaches a lower value.
         """
-        graph, k = self.graph, self.graph.colors.size
+        graph = self.graph
+        k = self.graph.colors.size
         _, A = self.objective.loss(self.objective.image(graph.matrix()))
         diagonal, G = self.objective.gradient(A, k)
-        slopes, floor = edge_slopes(diagonal, G), min(0.0, float(diagonal.min()))
+        slopes = edge_slopes(diagonal, G)
+        floor = min(0.0, float(diagonal.min()))
         linked = np.asarray((graph.weights + graph.weights.T).any(axis=1))
         colors = graph.colors.copy()
         for node in np.flatnonzero(~linked):
             partner = int(slopes[node].argmin())  # best edge of either sign
             colors[node] = colors[partner] * (1.0 if G[node, partner] > 0 else -1.0)
         now, then = (np.outer(beta, beta) * G > 0.0 for beta in (graph.colors, colors))
-        lowest, enough = float(slopes.min(initial=floor, where=now)), tolerance / self.budget
+        lowest = float(slopes.min(initial=floor, where=now))
+        enough = tolerance / self.budget
         helped = bool(slopes.min(initial=floor, where=then) < lowest - enough)
         if helped:
-            self.graph, now = replace(graph, colors=colors), then
-            graph, lowest = self.graph, float(slopes.min(initial=floor, where=then))
+            self.graph = replace(graph, colors=colors)
+            now = then
+            graph = self.graph
+            lowest = float(slopes.min(initial=floor, where=then))
         forbidden = np.where(now, np.inf, slopes).min(axis=1)
         for node in np.argsort(forbidden, kind="stable")[:trials]:
             if not forbidden[node] < lowest - enough or not linked[node]:
                 continue
-            colors, weights = graph.colors.copy(), graph.weights.copy()
+            colors = graph.colors.copy()
+            weights = graph.weights.copy()
             colors[node] *= -1.0
             weights[node] = weights[:, node] = 0.0
             trial = replace(graph, colors=colors, weights=weights)
             moved, value, gap, steps = self.sweep(trial, 15)
             self.steps += steps
             if value < self.value:
-                self.graph, self.value, self.gap, graph = moved, value, gap, moved
+                self.graph = moved
+                self.value = value
+                self.gap = gap
+                graph = moved
                 helped = True
         return helped
 
@@ -323,7 +351,9 @@ class FrankWolfe:
                 self.steps += steps
                 fell = value < self.value
                 if fell:
-                    self.graph, self.value, self.gap = graph, value, gap
+                    self.graph = graph
+                    self.value = value
+                    self.gap = gap
                 tolerance = tol * (abs(self.value) + 0.01 * abs(self.history[0]))
                 flipped = self.revise_colors(tolerance)
                 self.history.append(self.value)

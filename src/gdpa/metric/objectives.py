@@ -63,12 +63,15 @@ def _lmnn(y: NDArray[np.intp], D0: FloatArray) -> Loss:
     distance = np.where(same, D0, np.inf)
     targets = np.argsort(distance, axis=1, kind="stable")[:, :3]
     valid = np.isfinite(np.take_along_axis(distance, targets, axis=1))
-    rows, differ = np.arange(n), y[:, None] != y
+    rows = np.arange(n)
+    differ = y[:, None] != y
 
     def loss(D: FloatArray) -> tuple[float, FloatArray]:
-        value, A = 0.0, np.zeros((n, n))
+        value = 0.0
+        A = np.zeros((n, n))
         for k in range(targets.shape[1]):
-            i, t = rows[valid[:, k]], targets[valid[:, k], k]
+            i = rows[valid[:, k]]
+            t = targets[valid[:, k], k]
             slack = differ[i] * np.maximum(1.0 + D[i, t][:, None] - D[i], 0.0)
             value += 0.5 * float(D[i, t].sum() + slack.sum())
             A[i] -= 0.5 * (slack > 0)
@@ -86,13 +89,17 @@ def _lsml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
     """
     i, j = np.triu_indices(y.size, 1)
     equal = y[i] == y[j]
-    (si, sj), (di, dj) = (i[equal], j[equal]), (i[~equal], j[~equal])
+    si, sj = i[equal], j[equal]
+    di, dj = i[~equal], j[~equal]
 
     def loss(D: FloatArray) -> tuple[float, FloatArray]:
-        near, far = _root(D[si, sj]), _root(D[di, dj])
-        by_near, by_far = np.sort(near), np.sort(far)
+        near = _root(D[si, sj])
+        far = _root(D[di, dj])
+        by_near = np.sort(near)
+        by_far = np.sort(far)
         below = np.searchsorted(by_far, near)
-        first, second = _sums(by_far), _sums(by_far**2)
+        first = _sums(by_far)
+        second = _sums(by_far**2)
         value = float((below * near**2 - 2 * near * first[below] + second[below]).sum())
         above = near.size - np.searchsorted(by_near, far, side="right")
         total = _sums(by_near)
@@ -166,7 +173,8 @@ class DistanceObjective:
 
     def gradient(self, derivatives: FloatArray, k: int) -> tuple[FloatArray, FloatArray]:
         """Return the diagonal and the leading block of ``sum_ij A_ij c_ij c_ij'``."""
-        A, X = derivatives + derivatives.T, self.X
+        A = derivatives + derivatives.T
+        X = self.X
         Y = A.sum(axis=1)[:, None] * X - A @ X
         G = X[:, :k].T @ Y[:, :k]
         return np.einsum("ij,ij->j", X, Y), 0.5 * (G + G.T)  # exactly symmetric despite rounding

@@ -36,7 +36,8 @@ class Display:
             _, ax = plt.subplots(figsize=figsize, layout="constrained")
         elif not hasattr(ax, "figure") or not hasattr(ax, "plot"):
             raise ValueError(f"ax={ax!r} must be a matplotlib Axes, or None for a new one")
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return ax
 
 

@@ -134,7 +134,8 @@ class ConvergenceDisplay(Display):
         """
         ax = self._start(ax)
         for number, (name, values) in enumerate(self.series.items()):
-            style, color = ("-", "--", "-.", ":")[number % 4], COLORS[number % len(COLORS)]
+            style = ("-", "--", "-.", ":")[number % 4]
+            color = COLORS[number % len(COLORS)]
             label = name.replace("_", " ")
             ax.plot(self.iterations, values, f"o{style}", color=color, markersize=3.5, label=label)
         if self.lower_bound is not None:

@@ -177,7 +177,8 @@ class GershgorinDisplay(Display):
         for number, (name, d) in enumerate(self.discs.items(), 1):
             last = number == len(self.discs)
             color = COLORS[0] if last else COLORS[1]
-            left, place = d.left_ends[rows], y + shifts[number - 1]
+            left = d.left_ends[rows]
+            place = y + shifts[number - 1]
             ax.hlines(place, left, d.right_ends[rows], color=color, linewidth=width, alpha=0.45)
             size, edge = (min(5.0, 2.0 + width), 1.0) if last else (3.0 + 2.0 * width, 1.8)
             (ends,) = ax.plot(left, place, "o" if last else "|", color=color)

@@ -164,7 +164,8 @@ class GraphDisplay(Display):
             raise ValueError(f"max_edges={max_edges!r} must not be negative")
         ax = self._start(ax, figsize=(6.0, 4.6))
         self._edges(ax, max_edges)
-        n, labeled = self.labels.size, np.asarray(self.labeled, dtype=np.intp)
+        n = self.labels.size
+        labeled = np.asarray(self.labeled, dtype=np.intp)
         size = float(np.clip(8_000.0 / max(n, 1), 9.0, 45.0))
         # Emphasise given labels by size only if they are few.
         given_size = size * (3.5 if 10 * labeled.size < n else 1.2)
@@ -197,7 +198,8 @@ class GraphDisplay(Display):
         for number, value in enumerate(classes):
             here = np.flatnonzero(self.labels == value)
             style = class_style(number)
-            free, known = np.setdiff1d(here, labeled), np.intersect1d(here, labeled)
+            free = np.setdiff1d(here, labeled)
+            known = np.intersect1d(here, labeled)
             self._scatter(free, s=size, linewidths=0, label=str(value), **style)
             self._scatter(known, **given, **style)
         if classes.size <= 12:

@@ -165,7 +165,8 @@ class SelectionDisplay(Display):
         check_is_fitted(estimator)
         state = estimator.ensemble_
         labels = state.labels
-        labeled, n_classes = labels.labeled, labels.classes.size
+        labeled = labels.labeled
+        n_classes = labels.classes.size
         codes = labels.codes[labeled]
         counts = np.bincount(codes, minlength=n_classes)
         if (counts >= 2).sum() < 2:
@@ -177,7 +178,8 @@ class SelectionDisplay(Display):
                 f"is limited to a product of {DEFAULT_POLICY.most_unknowns}"
             )
         unit = float(diagonal.mean()) or 1.0
-        loops, weights = unit * np.array(SELF_LOOPS), unit * np.array(LABEL_WEIGHTS)
+        loops = unit * np.array(SELF_LOOPS)
+        weights = unit * np.array(LABEL_WEIGHTS)
         targets = np.eye(n_classes)[codes]
         held_out = counts[codes] >= 2
         setting = state.tuning.setting

@@ -87,6 +87,7 @@ class ReportData:
     picture_uncertainty: FloatArray
     picture_labeled: NDArray[np.bool_]
     held_out: HeldOut | None
+    accuracy_unknown: str  # why no label was held out; empty if labels were
     cautions: tuple[str, ...]
     committee: CommitteeCard | None
     baselines: Baselines | None
@@ -180,6 +181,7 @@ def gather(
         picture_uncertainty=np.where(known, 0.0, 1.0 - top)[drawn.nodes] * k / max(k - 1, 1),
         picture_labeled=known[drawn.nodes],
         held_out=held_out_labels(model),
+        accuracy_unknown=model.tuning_.reason,
         cautions=tuple(cautions(state)),
         committee=_committee(model),
         baselines=compared or baselines(model, points),

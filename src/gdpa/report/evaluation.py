@@ -1,15 +1,15 @@
-"""Accuracy on held-out labels, compared with simple baselines."""
+"""Accuracy on held-out labels, compared with other classifiers on the same columns."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import betainc
 from sklearn.base import BaseEstimator
 
 
@@ -50,50 +50,86 @@ def held_out_labels(model: BaseEstimator) -> HeldOut | None:
 
 
 @dataclass(frozen=True)
-class Baselines:
-    """Accuracy on held-out labels: gdpa, logistic regression and the largest class.
+class Rival:
+    """Another classifier on the same held-out labels.
 
     Parameters
     ----------
-    ours, logistic, majority : float
-        Accuracy of each, on the same labels.
-    n_labels : int
-        Number of labels.
+    name : str
+        Its name.
+    accuracy : float
+        Fraction of the held-out labels that it predicts correctly.
     better, worse : int
-        Labels that only gdpa, or only logistic regression, predicts correctly.
+        Labels that only gdpa, or only the rival, predicts correctly.
     """
 
-    ours: float
-    logistic: float
-    majority: float
-    n_labels: int
+    name: str
+    accuracy: float
     better: int
     worse: int
 
     @property
+    def lead(self) -> int:
+        """1 if gdpa is clearly more accurate, -1 if the rival is, else 0.
+
+        Clearly means by more than two standard deviations of the difference of two classifiers
+        that are equally accurate.
+        """
+        deviation = 2.0 * float(np.sqrt(self.better + self.worse))
+        difference = self.better - self.worse
+        return int(np.sign(difference)) if abs(difference) > deviation else 0
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Accuracy on held-out labels: gdpa, other classifiers on the same columns, largest class.
+
+    Parameters
+    ----------
+    ours, majority : float
+        Accuracy of gdpa and of always predicting the largest class.
+    rivals : tuple of Rival
+        The other classifiers.
+    n_labels : int
+        Number of labels.
+    """
+
+    ours: float
+    majority: float
+    rivals: tuple[Rival, ...]
+    n_labels: int
+
+    @property
     def verdict(self) -> str:
         """The result of the comparison in words."""
-        lead = self.better - self.worse
-        # Two standard deviations if both are equally accurate, about a 95 % interval.
-        deviation = 2.0 * float(np.sqrt(self.better + self.worse))
-        if self.ours <= self.majority and self.logistic <= self.majority:
-            return "neither is better than always predicting the largest class"
-        if lead < -deviation:
-            return "logistic regression is more accurate here"
-        if lead > deviation:
-            return "gdpa is more accurate than logistic regression"
-        return "no clear difference from logistic regression"
+        best = max(self.rivals, key=attrgetter("accuracy"))
+        if max(self.ours, best.accuracy) <= self.majority:
+            return "none is better than always predicting the largest class"
+        ahead = [rival.name for rival in self.rivals if rival.lead < 0]
+        if ahead:
+            verb = "is" if len(ahead) == 1 else "are"
+            return f"{' and '.join(ahead)} {verb} more accurate than gdpa here"
+        if best.lead > 0:
+            return "gdpa is more accurate than all of them"
+        if best.accuracy > self.ours:
+            return f"{best.name} is best, but the difference from gdpa may be chance"
+        return f"no clear difference from {best.name}, the best of the others"
+
+    @property
+    def rows(self) -> list[tuple[str, float]]:
+        """Names and accuracies, gdpa first."""
+        others = [(rival.name, rival.accuracy) for rival in self.rivals]
+        return [("gdpa", self.ours), *others, ("largest class", self.majority)]
 
     def plain(self) -> dict[str, Any]:
         """Return the comparison for JSON, with a sentence."""
+        listed = ", ".join(f"{name} {100 * share:.1f} %" for name, share in self.rows)
         return {
             "gdpa": self.ours,
-            "logistic_regression": self.logistic,
+            **{rival.name.replace(" ", "_"): rival.accuracy for rival in self.rivals},
             "majority": self.majority,
             "labels": self.n_labels,
-            "words": f"accuracy on {self.n_labels} held-out labels: gdpa {100 * self.ours:.1f} %, "
-            f"logistic regression {100 * self.logistic:.1f} %, largest class "
-            f"{100 * self.majority:.1f} %; {self.verdict}",
+            "words": f"accuracy on {self.n_labels} held-out labels: {listed}; {self.verdict}",
         }
 
 
@@ -102,11 +138,35 @@ def fitted_points(graph: Any) -> Any:
     return graph.points if graph.neighbors is None else graph.neighbors.index.X
 
 
-def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Baselines | None:
-    """Compare a fitted classifier with simple ones on the same held-out labels.
+# Rows that a rival is fitted to in each fold; more take longer than the fit itself.
+MOST_ROWS = 3000
+# With more classes, gradient boosting takes longer than everything else: it grows a tree per class
+# and round.
+MOST_BOOSTED = 20
+ROUNDS = 100
 
-    Logistic regression (C = 1) and the majority class are fitted on the labelled rows, in up to
-    five folds.
+
+def rivals(n_classes: int) -> dict[str, Any]:
+    """Return the classifiers to compare with, by name, with the defaults of scikit-learn."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    found: dict[str, Any] = {
+        "logistic regression": LogisticRegression(max_iter=200),
+        "random forest": RandomForestClassifier(random_state=0, n_jobs=1),
+    }
+    if n_classes <= MOST_BOOSTED:
+        found["gradient boosting"] = HistGradientBoostingClassifier(
+            random_state=0, max_iter=ROUNDS, early_stopping=False
+        )
+    return found
+
+
+def baselines(model: BaseEstimator, X: Any) -> Baselines | None:
+    """Compare a fitted classifier with others on the same columns and the same held-out labels.
+
+    The others are fitted in up to five folds, to at most 3,000 rows each, and predict every label
+    that was held out. A label that is the only one of its class is wrong for all of them.
 
     Parameters
     ----------
@@ -114,90 +174,75 @@ def baselines(model: BaseEstimator, X: Any, *, most_labels: int = 3000) -> Basel
         A fitted classifier.
     X : ndarray or sparse matrix of shape (n_samples, n_features), or None
         Its features.
-    most_labels : int, default=3000
-        Maximum number of labels for logistic regression; fewer with many features.
 
     Returns
     -------
     Baselines or None
         None without features, or with too few labels to hold any out.
     """
-    from sklearn.dummy import DummyClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import StratifiedKFold, cross_val_predict
-
     checked = held_out_labels(model)
     if checked is None or X is None:
         return None
     codes = model.ensemble_.labels.codes
     labeled = np.flatnonzero(codes >= 0)
-    most = max(50, min(most_labels, 1000 * most_labels // max(1, X.shape[1])))
-    if labeled.size > most:
-        labeled = np.sort(np.random.default_rng(0).choice(labeled, most, replace=False))
     counts = np.bincount(codes[labeled])
-    labeled = labeled[counts[codes[labeled]] >= 2]
-    place = np.full(codes.size, -1)
-    place[labeled] = np.arange(labeled.size)
-    common = place[checked.rows] >= 0
-    if not common.any() or np.unique(codes[labeled]).size < 2:
+    if np.count_nonzero(counts >= 2) < 2:
         return None
-    A, y = X[labeled], codes[labeled]
-    A = A if sp.issparse(A) else np.asarray(A, dtype=np.float64)
-    folds = StratifiedKFold(max(2, min(5, int(counts[counts >= 2].min()))))
-    with warnings.catch_warnings(action="ignore"):
-        linear = cross_val_predict(LogisticRegression(max_iter=200), A, y, cv=folds)
-    largest = cross_val_predict(DummyClassifier(strategy="most_frequent"), A, y, cv=folds)
-    rows = place[checked.rows[common]]
-    truth = checked.truth[common]
-    ours, theirs = checked.predicted[common] == truth, linear[rows] == truth
+    ours = checked.predicted == checked.truth
+    compared = []
+    for name, rival in rivals(int(np.count_nonzero(counts))).items():
+        right = _held_out(rival, X, codes, labeled)[checked.rows] == checked.truth
+        compared.append(
+            Rival(
+                name=name,
+                accuracy=float(right.mean()),
+                better=int((ours & ~right).sum()),
+                worse=int((right & ~ours).sum()),
+            )
+        )
+    largest = _held_out(None, X, codes, labeled)[checked.rows] == checked.truth
     return Baselines(
-        float(ours.mean()),
-        float(theirs.mean()),
-        float((largest[rows] == truth).mean()),
-        int(truth.size),
-        int((ours & ~theirs).sum()),
-        int((theirs & ~ours).sum()),
+        ours=checked.accuracy,
+        majority=float(largest.mean()),
+        rivals=tuple(compared),
+        n_labels=int(checked.truth.size),
     )
 
 
-def share_interval(right: int, n: int, level: float = 0.9) -> tuple[float, float]:
-    r"""Return the mid-P interval of a proportion: exact binomial tails, the observed count halved.
+def _held_out(
+    rival: Any, X: Any, codes: NDArray[Any], labeled: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return the class that a rival predicts for each labelled row without its label.
 
-    At its ends ``P(X > k) + P(X = k) / 2`` and ``P(X < k) + P(X = k) / 2`` are ``(1 - level) / 2``.
-    Wilson's interval has too little coverage near 1, where accuracies of labelling sessions are.
-
-    Parameters
-    ----------
-    right, n : int
-        Successes and trials.
-    level : float, default=0.9
-        Confidence level.
-
-    Returns
-    -------
-    low, high : float
-        The ends of the interval.
-
-    Examples
-    --------
-    >>> low, high = share_interval(9, 10)
-    >>> f"{low:.2f} {high:.2f}"
-    '0.65 0.99'
+    None stands for the largest class. Rows without a prediction have -2.
     """
-    if not 0 <= right <= n or n < 1:
-        raise ValueError(f"right={right!r} of n={n!r}: needs 0 <= right <= n and n >= 1")
-    tail = (1.0 - level) / 2.0
-    low = 0.0 if right == 0 else _share_at(right, n, tail)
-    high = 1.0 if right == n else _share_at(right, n, 1.0 - tail)
-    return low, high
+    from sklearn.base import clone
+    from sklearn.model_selection import StratifiedKFold
+
+    found = np.full(codes.size, -2, dtype=np.intp)
+    y = codes[labeled]
+    counts = np.bincount(y)
+    folds = StratifiedKFold(max(2, min(5, int(counts[counts >= 2].min()))))
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings(action="ignore"):  # a class with fewer labels than folds
+        for train, test in folds.split(np.zeros((y.size, 1)), y):
+            fitted, held = labeled[train], labeled[test]
+            if rival is None:
+                found[held] = np.bincount(codes[fitted]).argmax()
+                continue
+            if fitted.size > MOST_ROWS:
+                fitted = np.sort(rng.choice(fitted, MOST_ROWS, replace=False))
+            if np.unique(codes[fitted]).size < 2:
+                found[held] = codes[fitted[0]]
+                continue
+            fit = clone(rival).fit(_rows(X, fitted, rival), codes[fitted])
+            found[held] = fit.predict(_rows(X, held, rival))
+    return found
 
 
-def _share_at(right: int, n: int, value: float) -> float:
-    """Return the share at which ``P(X > right) + P(X = right) / 2`` has the given value."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        more = betainc(right + 1, n - right, middle) if right < n else 0.0
-        as_many = betainc(right, n - right + 1, middle) if right else 1.0
-        low, high = (middle, high) if 0.5 * (more + as_many) < value else (low, middle)
-    return 0.5 * (low + high)
+def _rows(X: Any, rows: NDArray[np.intp], rival: Any) -> Any:
+    """Return rows of the features; gradient boosting takes no sparse matrix."""
+    part = X[rows]
+    if sp.issparse(part):
+        return part.toarray() if "Boosting" in type(rival).__name__ else part
+    return np.asarray(part, dtype=np.float64)

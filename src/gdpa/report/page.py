@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
 from ..errors import require
+from ..intervals import share_interval
 from . import charts
 from .data import ReportData
-from .evaluation import HeldOut, share_interval
+from .evaluation import HeldOut
 
 if TYPE_CHECKING:
     import jinja2
