@@ -24,7 +24,7 @@ extensions = [
     "mathml",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-exclude_patterns = ["_build", "_ext", "auto_examples/**.ipynb", "auto_examples/**.json"]
+exclude_patterns = ["_build", "_ext", "tutorials", "auto_*/**.ipynb", "auto_*/**.json"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_block"]
 myst_heading_anchors = 3
@@ -38,8 +38,8 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples",
-    "gallery_dirs": "auto_examples",
+    "examples_dirs": ["../examples", "tutorials"],
+    "gallery_dirs": ["auto_examples", "auto_tutorials"],
     "filename_pattern": r"[/\\]plot_",
     "ignore_pattern": "make_",
     "copyfile_regex": r".*\.rst",
@@ -81,17 +81,18 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-# Only the API reference and the examples have subpages; the others need no sidebar.
-html_sidebars = {page.stem: [] for page in here.glob("*.md")}
+html_sidebars = {"index": []}
 
 # Generated pages may be missing; the table of contents lists only those that exist.
 written_pages = ("REPRODUCTION", "performance")
 
 
 def _list_written_pages(app, docname, source):
-    if docname == "index":
-        missing = {page for page in written_pages if not (here / f"{page}.md").exists()}
-        source[0] = "\n".join(line for line in source[0].split("\n") if line not in missing)
+    if docname in ("understand", "reference"):
+        for page in written_pages:
+            if not (here / f"{page}.md").exists():
+                lines = source[0].split("\n")
+                source[0] = "\n".join(line for line in lines if page not in line)
 
 
 def setup(app):

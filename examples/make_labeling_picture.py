@@ -45,7 +45,7 @@ def screenshot(url: str, target: Path) -> None:
         page = browser.new_page(viewport={"width": 1240, "height": 1010})
         page.goto(url)
         for condition in (
-            "() => document.getElementById('accuracy').textContent.includes('to')",
+            "() => document.getElementById('accuracy-text').textContent.includes('expects')",
             "() => document.getElementById('map-text').textContent.includes('colour')",
         ):
             page.wait_for_function(condition)

@@ -3,7 +3,7 @@ A labelling session that starts without labels
 ==============================================
 
 No label is known at the start. The session chooses the next row and records each answer. After
-every answer it has a label for every row and an unbiased estimate of the accuracy. Here the true
+every answer it has a label for every row and an estimate of the accuracy. Here the true
 labels of the digits replace a person; ``gdpa label table.csv`` asks a person in the browser.
 """
 
