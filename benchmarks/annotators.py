@@ -13,8 +13,9 @@ is killed (SIGKILL) and started again. In the end the log must hold
 - of the requests without a reply, each at most once;
 - nothing else;
 
-and a session that continues, and the table written by Ctrl-C, must hold the labels of the log. A
-run with the default numbers is stored in ``benchmarks/labeling.json`` and written into
+and a session that continues, and the table written by Ctrl-C, must hold the labels of the log. The
+certificate of the killed and resumed session must verify. A run with the default numbers is stored
+in ``benchmarks/labeling.json`` and written into
 ``benchmarks/LABELING.md``.
 """
 
@@ -42,6 +43,9 @@ from typing import Any
 import numpy as np
 
 from gdpa.labeling.answers import AnswerHistory
+from gdpa.labeling.proof import EVENTS as PROOF_EVENTS
+from gdpa.labeling.records import read_log
+from gdpa.labeling.session_certificate import verify_certificate
 
 from .machine import describe
 
@@ -72,7 +76,16 @@ class Server:
 
     def start(self) -> subprocess.Popen[str]:
         """Start the server, and wait until it listens."""
-        words = ["insects.csv", "--target", "kind", "--overlap", "0.1", "--no-browser"]
+        words = [
+            "insects.csv",
+            "--target",
+            "kind",
+            "--overlap",
+            "0.1",
+            "--goal",
+            "0.9",
+            "--no-browser",
+        ]
         words += ["--port", str(self.port), "--token", TOKEN]
         with (self.folder / "stderr").open("a") as errors:
             self.process = subprocess.Popen(
@@ -291,8 +304,12 @@ def run(
         finally:
             if server.process.poll() is None:
                 server.end(signal.SIGKILL)
-        lines = (folder / "insects-labelled.csv.log").read_text().splitlines()[1:]
-        events = [json.loads(line) for line in lines]
+        content = (folder / "insects-labelled.csv.log").read_bytes()
+        head = json.loads(content.splitlines()[0])
+        about = {name: head[name] for name in ("rows", "data", "seed")}
+        log = read_log(content, about)
+        wrong += [f"the log is damaged: {damage}" for damage in log.damage]
+        events = [event for event in log.events if event["do"] not in PROOF_EVENTS]
         lost = invented = 0
         for one in people:
             lines_of = [told(e) for e in events if e["by"] == one.name]
@@ -312,6 +329,14 @@ def run(
             rows = csv.DictReader(table.read_text().splitlines())
             found = {i: row["kind"] for i, row in enumerate(rows) if row["kind"]}
         wrong += ["the table differs from the log"] if found != history.labels else []
+        certificate = folder / "insects-labelled-session-certificate.json"
+        proved = "no check was answered"
+        if certificate.exists():
+            try:
+                stored = json.loads(certificate.read_text())
+                proved = verify_certificate(stored, log.events).text
+            except ValueError as error:
+                wrong.append(f"the certificate: {error}")
     sent = [one for person in people for one in person.sent]
     kept = sum(one.state == ACKNOWLEDGED for one in sent)
     times: dict[str, list[float]] = {}
@@ -328,6 +353,7 @@ def run(
         "lines": len(events),
         "lost": lost,
         "invented": invented + len(strange),
+        "proved": proved,
         "gave_up": sum(bool(one.wrong) for one in people),
         **times,
         "commit": machine["commit"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import case_distributed, case_fits, case_growth, case_import_time, case_memory
+from . import case_distributed, case_fits, case_growth, case_import_time, case_memory, case_spread
 from .runner import Case, Measurement
 
 
@@ -26,6 +26,7 @@ CASES: dict[str, Case] = {
         *case_fits.CASES,
         case_fits.TEN_MILLION,
         *case_distributed.CASES,
+        *case_spread.CASES,
         _single(
             "large-solves",
             "The exact cut and the semidefinite relaxation on large graphs",

@@ -40,7 +40,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import gdpa
-from gdpa.tables.coupling_files import read_couplings
+from gdpa.graph_files import read_couplings
 
 from .machine import describe
 

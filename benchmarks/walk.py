@@ -1,7 +1,6 @@
-"""Trace one call through the package: which functions it enters, in which files, how deep.
+"""Show how a call walks through the package: the functions that it enters, file by file.
 
-    python -m benchmarks.walk                      # the counts of four calls
-    python -m benchmarks.walk --write docs/walk.md # the page of the documents
+    python -m benchmarks.walk --write docs/walk.md
 
 A call is watched by the interpreter's profile hook; a function is listed at its first visit, under
 the one that called it.
@@ -10,6 +9,7 @@ the one that called it.
 from __future__ import annotations
 
 import argparse
+import ast
 import sys
 import threading
 import warnings
@@ -25,37 +25,6 @@ import gdpa
 __all__ = ["CALLS", "Walk", "page", "walk"]
 
 ROOT = Path(gdpa.__file__).parent
-FILES = {
-    "graph/features.py": "features checked at the door; blocks of rows, duplicates",
-    "graph/search.py": "which search fits; distances; the truth an approximate one is tuned to",
-    "graph/adjacency.py": "graphs checked at the door; Laplacians, components",
-    "graph/cells.py": "cells of points compared by matrix products",
-    "graph/cell_space.py": "where the cells are",
-    "threads.py": "how many threads, and of whom",
-    "estimators/committee.py": "the ensemble as a scikit-learn estimator",
-    "estimators/graph.py": "one graph as a scikit-learn estimator",
-    "estimators/base.py": "checks parameters and features, publishes what was fitted",
-    "estimators/labels.py": "labels of any kind become class numbers; folds",
-    "estimators/options.py": "what the fit is asked for; its progress",
-    "estimators/ensemble.py": "members are cross-fitted, weighted, fitted and combined",
-    "estimators/members/base.py": "what every member sees, and helpers of members",
-    "estimators/members/graphs.py": "graphs as members: labels spread over neighbours",
-    "estimators/members/forest.py": "the forest, and its trees as arrays",
-    "estimators/members/linear.py": "linear models and Gaussian classes",
-    "estimators/members/kernel.py": "kernel machines",
-    "estimators/tuning.py": "weights and graph, chosen by cross-validation",
-    "estimators/probabilities.py": "scores become shares, shares probabilities; warnings",
-    "graph/neighbor_graph.py": "neighbours and distances become weights",
-    "graph/neighbors.py": "who is near whom: one index for all searches",
-    "system/labeled.py": "the labelled system, written down once",
-    "system/closed_form.py": "scores of labels without themselves, all settings at once",
-    "system/left_out.py": "the same fold by fold",
-    "linalg/spd.py": "positive definite systems, one loop of conjugate gradients",
-    "linalg/operator.py": "what can be multiplied",
-    "solvers/base.py": "what is done once for all methods",
-    "solvers/harmonic.py": "the method: the labelled system, and its bound",
-    "gershgorin/bounds.py": "the bounds that discs prove, and the vector that aligns them",
-}
 
 
 @dataclass
@@ -74,14 +43,6 @@ class Walk:
     def files(self) -> list[str]:
         """Files, in the order of the first visit."""
         return list(dict.fromkeys(file for _, file, _ in self.steps))
-
-    @property
-    def depth(self) -> int:
-        """How deep calls were nested."""
-        return max(depth for depth, _, _ in self.steps)
-
-    def __str__(self) -> str:
-        return f"{len(self.steps)} functions in {len(self.files)} files, at most {self.depth} deep"
 
 
 def walk(call: Callable[[], Any]) -> Walk:
@@ -168,18 +129,17 @@ def page(names: list[str] | None = None) -> str:
     lines = [
         "# How a fit walks through the code",
         "",
-        "The functions that one call enters: each at its first visit, under the one that called",
-        "it. `python -m benchmarks.walk --write docs/walk.md` records this page.",
+        "The functions that one call enters, each at its first visit under its caller.",
+        "`python -m benchmarks.walk --write docs/walk.md` records this page.",
         "",
-        "| call | functions | files | deepest |",
-        "|---|---|---|---|",
+        "## Files, in the order in which the first call reaches them",
+        "",
     ]
-    for name, found in walks.items():
-        lines.append(f"| `{name}` | {len(found.steps)} | {len(found.files)} | {found.depth} |")
     first = next(iter(walks))
-    lines += ["", "## The files, in the order in which the first call comes to them", ""]
     for file in walks[first].files:
-        lines.append(f"- `{file}`: {FILES[file]}" if file in FILES else f"- `{file}`")
+        docstring = ast.get_docstring(ast.parse((ROOT / file).read_text(encoding="utf-8"))) or ""
+        summary = docstring.split("\n\n")[0].replace("\n", " ")
+        lines.append(f"- `{file}`: {summary}")
     for name, found in walks.items():
         lines += ["", f"## {name}", "", "```text"]
         lines += [f"{'  ' * (depth - 1)}{file}: {what}" for depth, file, what in found.steps]
@@ -188,17 +148,15 @@ def page(names: list[str] | None = None) -> str:
 
 
 def main() -> None:
-    """Count, or write the page."""
+    """Write the page, or print it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--write", type=Path, help="file to write the page to")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    if options.write is not None:
+    if options.write is None:
+        print(page())
+    else:
         options.write.write_text(page(), encoding="utf-8")
-        return
-    _fit(300)()
-    for name, make in CALLS.items():
-        print(f"{name}: {walk(make())}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import scipy.sparse as sp
 import gdpa
 from gdpa import codec
 from gdpa.estimators import GraphOptions
-from gdpa.tables import read_graph, read_table
+from gdpa.graph_files import read_graph
+from gdpa.tables import read_table
 
 from .fits import probabilities_hold
 from .outcome import RIGHT, generator, must, quiet, refused

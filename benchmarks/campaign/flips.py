@@ -12,15 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gdpa.distributed import fit, predict
+from gdpa.distributed import FitOptions, Workers, fit, predict
 from gdpa.distributed.plan import _load_plan
 
 from .outcome import RIGHT, generator, must, quiet, refused
 
 STAGES = ("encode rows", "search neighbours", "build graph", "predict")
+HERE = Workers(scheduler="synchronous")
 OPTIONS: dict[str, Any] = {
-    "id_column": "id", "n_parts": 2, "self_loop": 0.1, "keep": True, "scheduler": "synchronous",
-}  # fmt: skip
+    "options": FitOptions(id_column="id", n_parts=2, self_loop=0.1),
+    "workers": HERE,
+    "keep": True,
+}
 
 
 class _Stop(Exception):
@@ -49,7 +52,7 @@ def home() -> tuple[Any, Path]:
         f"{folder}/new/*.parquet",
         work=folder / "work",
         out=folder / "more",
-        scheduler="synchronous",
+        workers=HERE,
     )
     for stage in STAGES:
 
@@ -100,7 +103,7 @@ def run(seed: int) -> str:
                 fit(f"{folder}/in/*.parquet", "y", work=work, out=out, **OPTIONS)
             else:
                 new = f"{folder}/new/*.parquet"
-                predict(new, work=work, out=out, scheduler="synchronous")
+                predict(new, work=work, out=out, workers=HERE)
         except (ValueError, MemoryError) as error:
             return refused(error) + "|flips=1"
         expected = content(folder / ("out" if resumed else "more"))

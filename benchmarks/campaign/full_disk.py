@@ -87,7 +87,7 @@ def run(seed: int) -> str:
             event = event_of(rng)
             try:
                 with mock.patch.object(os, "fsync", disk.sync):
-                    journal.write(event)
+                    event = journal.write(event)
                 acknowledged.append(event)
                 history.apply(event)
             except OSError:

@@ -42,7 +42,6 @@ def run(seed: int) -> str:
             "--target",
             "y",
             "--keep",
-            "--raw-cells",
             "--out",
             str(out),
             "-q",

@@ -17,10 +17,10 @@ import numpy as np
 import gdpa
 from gdpa import codec
 from gdpa.estimators.storage import StoredEstimator
+from gdpa.graph_files import read_couplings, read_graph
 from gdpa.labeling.journal import Journal
 from gdpa.npz import read_npz
-from gdpa.tables import read_graph, read_table
-from gdpa.tables.coupling_files import read_couplings
+from gdpa.tables import read_table
 
 # One file, on a file system in memory where there is one.
 PLACE = Path(
