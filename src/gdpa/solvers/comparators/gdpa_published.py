@@ -71,7 +71,7 @@ class GDPAPublished(Solver):
     """
 
     name: ClassVar[str] = "gdpa-published"
-    summary: ClassVar[str] = "the authors' program: one linear program, effectively a vote"
+    summary: ClassVar[str] = "the authors' program after one linear program, effectively a vote"
     kind: ClassVar[str] = "heuristic"
     extras: ClassVar[tuple[tuple[str, str], ...]] = (("clarabel", "sdp"),)
 
