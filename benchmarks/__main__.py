@@ -1,4 +1,4 @@
-"""Run benchmarks: ``python -m benchmarks --list``, ``--case NAME...``, ``--markdown FILE``."""
+"""Run benchmarks: ``python -m benchmarks --list``, ``--case NAME...``, ``--store FILE``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from .cases import CASES
-from .report import write_report
+from .report import page, store_rows
 from .runner import Store, run_case
 
 
@@ -26,19 +26,20 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=Path("benchmarks-out"), metavar="DIR")
     parser.add_argument("--again", action="store_true", help="run finished cases again")
     parser.add_argument(
-        "--markdown",
+        "--store",
         type=Path,
         metavar="FILE",
-        help="write benchmarks/RESULTS.md, plots and the table of docs/performance.md from FILE",
+        help="print the results in FILE and add them to benchmarks/speed.json",
     )
     options = parser.parse_args(argv)
     if options.list:
         for case in CASES.values():
             print(f"{case.name:22s}{'' if case.default else '(on request) '}{case.title}")
         return 0
-    if options.markdown:
-        for path in write_report(json.loads(options.markdown.read_text())):
-            print(path)
+    if options.store:
+        data = json.loads(options.store.read_text(encoding="utf-8"))
+        store_rows(data)
+        print(page(data))
         return 0
     if options.repeats < 1:
         parser.error(f"--repeats {options.repeats} must be at least 1")

@@ -5,7 +5,7 @@
 
 Each table with 5 and 20 labels a class, and with as many labels drawn from all rows at once. One
 fit gives the errors of three rules: shares are never estimated, they are estimated as the default
-does (behind its gate), and always. The table is a section of FEW_LABELS.md.
+does (behind its gate), and always. ``benchmarks.few_labels`` prints the table.
 """
 
 from __future__ import annotations

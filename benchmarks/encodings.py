@@ -6,7 +6,7 @@
     python -m benchmarks.encodings speed        # 100,000 x 20 mixed, 20,000 columns
     python -m benchmarks.encodings memory       # 1,000,000 x 20 mixed: frame, CSV, Parquet
 
-Every part prints a table; ``benchmarks/ENCODINGS.md`` holds a run. "by hand" is the encoding of
+Every part prints a table. "by hand" is the encoding of
 ``benchmarks.table_data``; "gdpa fit" writes the rows as a CSV file with the hidden labels left
 empty and runs the command on it. The other rows encode the same rows for the same classifier.
 """

@@ -3,7 +3,7 @@
     python -m benchmarks.few_labels                        # what is missing in few_labels.json
     python -m benchmarks.few_labels --rows gdpa --again    # measure this row again
     python -m benchmarks.few_labels --sets mnist           # this set only
-    python -m benchmarks.few_labels --write                # only write FEW_LABELS.md again
+    python -m benchmarks.few_labels --write                # only print the results
 
 The tables (optdigits is one of them) are those of ``benchmarks/table_data.py``. Of digits and MNIST
 (70,000 images, ``$GDPA_DATA_HOME/mnist.npz``) the labels are drawn class by class by
@@ -31,15 +31,13 @@ from typing import Any
 import numpy as np
 
 from . import class_shares
-from .machine import describe
 from .table_data import Problem, folder, names, problem
 from .table_rows import NEIGHBORS
 from .table_rows import ROWS as TABLE_ROWS
-from .tables import fill, forget, load, summary
+from .tables import commit, fill, forget, load, summary
 
 HERE = Path(__file__).parent
 STORE = HERE / "few_labels.json"
-PAGE = HERE / "FEW_LABELS.md"
 LABELS = (1, 2, 5)
 SEEDS = 5
 EXACT_ROWS = 5_000  # beyond, graphlearning searches neighbours as it does by default
@@ -141,12 +139,6 @@ ROWS: dict[str, Callable[[Any, Any, Any], Answer]] = {
 
 
 @cache
-def commit() -> str:
-    """The commit that is measured."""
-    return str(describe()["commit"])
-
-
-@cache
 def images(name: str) -> tuple[Any, Any]:
     """Pixels from 0 to 1, and digits."""
     if name == "digits":
@@ -200,16 +192,15 @@ def commits(cells: dict[str, list[Any]]) -> str:
     return ", ".join(sorted({v[3] if len(v) > 3 else "not recorded" for v in cells.values()}))
 
 
-def write(results: dict[str, dict[str, list[Any]]]) -> None:
-    """Write the page."""
+def page(results: dict[str, dict[str, list[Any]]]) -> str:
+    """Return the results as Markdown."""
     lines = [
         "# One to five labels a class",
         "",
-        "Written by `python -m benchmarks.few_labels`, where data and rows are described. Error on "
-        "the rows whose label was hidden, in percent. Rank 1 is best; the second rank leaves out "
-        "the rows that are told the true class shares. Confidence: mean confidence minus accuracy, "
-        "in points (below 0: too cautious). A section has the sets and seeds on which all of its "
-        "rows were measured. Commits: "
+        "Error on the rows whose label was hidden, in percent. Rank 1 is best; the second rank "
+        "leaves out the rows that are told the true class shares. Confidence: mean confidence "
+        "minus accuracy, in points (below 0: too cautious). A section has the sets and seeds on "
+        "which all of its rows were measured. Commits: "
         + "; ".join(f"{r} {commits(results[r])}" for r in (OURS, TOLD) if results.get(r))
         + ". The other rows do not depend on them.",
     ]
@@ -296,7 +287,7 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
             "",
             *class_shares.lines(shares),
         ]
-    PAGE.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -306,7 +297,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sets", nargs="+", metavar="SET", help="these only; mnist is the last")
     parser.add_argument("--labels", nargs="+", type=int, choices=LABELS, default=list(LABELS))
     parser.add_argument("--again", action="store_true", help="measure these rows and sets again")
-    parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--write", action="store_true", help="print the results, measure nothing")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     options = parser.parse_args(argv)
     if not options.write:
@@ -319,8 +310,7 @@ def main(argv: list[str] | None = None) -> int:
         if options.again:
             forget(rows, sets, STORE, options.labels)
         measure(rows, sets, options.labels, options.seeds)
-    write(load(STORE))
-    print(PAGE)
+    print(page(load(STORE)))
     return 0
 
 

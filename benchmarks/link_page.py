@@ -1,16 +1,14 @@
-"""Write the page of the links benchmark from its measurements."""
+"""Results of the links benchmark as Markdown."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .runner import Claim
 
-PAGE = Path(__file__).parent / "LINKS.md"
 # Accuracy on Cora's public split, as published.
 PUBLISHED = {
     "GCN": (81.5, "Kipf and Welling, ICLR 2017, arXiv:1609.02907, table 2"),
@@ -190,8 +188,8 @@ def _size(cells: Cells, memory: Cells) -> list[str]:
     return lines + (_claims(claims) if claims else [])
 
 
-def write(results: dict[str, Any]) -> Path:
-    """Write the page.
+def page(results: dict[str, Any]) -> str:
+    """Return the results as Markdown.
 
     Parameters
     ----------
@@ -200,8 +198,8 @@ def write(results: dict[str, Any]) -> Path:
 
     Returns
     -------
-    Path
-        The page.
+    str
+        The results as Markdown.
     """
     commits = {
         part: ", ".join(sorted({v.get("commit", "an older one") for _, v in _cells(results, part)}))
@@ -210,8 +208,7 @@ def write(results: dict[str, Any]) -> Path:
     intro = [
         "# A graph and features together",
         "",
-        "Written by `python -m benchmarks.links`, which says what the parts are, from "
-        "`benchmarks/links.json`; change neither by hand. Processor time with one thread, on "
+        "Processor time with one thread, on "
         "two cores that were busy with other work. Commits: "
         + "; ".join(f"{part} {named}" for part, named in commits.items())
         + ".",
@@ -224,5 +221,4 @@ def write(results: dict[str, Any]) -> Path:
         _size(_cells(results, "size"), _cells(results, "memory")),
     ]
     body = [line for part in parts if part for line in [*part, ""]]
-    PAGE.write_text("\n".join([*intro, *body]).rstrip() + "\n")
-    return PAGE
+    return "\n".join([*intro, *body]).rstrip() + "\n"

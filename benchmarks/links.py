@@ -3,7 +3,7 @@
     python -m benchmarks.links                    # what is missing in benchmarks/links.json
     python -m benchmarks.links --parts cora size  # only these
     python -m benchmarks.links --again cora       # measure a part again
-    python -m benchmarks.links --write            # only write benchmarks/LINKS.md again
+    python -m benchmarks.links --write            # only print the results
 
 Parts:
 
@@ -41,7 +41,7 @@ from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.datasets import linked_classes
 
 from .link_data import KINDS, citation_like, cora, random_split
-from .link_page import write
+from .link_page import page
 from .machine import describe
 
 HERE = Path(__file__).parent
@@ -255,7 +255,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--parts", nargs="+", choices=list(RUNS), default=list(RUNS))
     parser.add_argument("--again", nargs="+", choices=list(RUNS), default=[], metavar="PART")
     parser.add_argument("--nodes", type=int, default=1_000_000, help="of size and memory")
-    parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--write", action="store_true", help="print the results, measure nothing")
     parser.add_argument("--one", nargs=2, metavar=("PART", "JSON"), help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
@@ -265,7 +265,7 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if not options.write:
         measure(options.again or options.parts, options.again, options.nodes)
-    print(write(store()))
+    print(page(store()))
     return 0
 
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.metric                       # what is missing in benchmarks/metric.json
     python -m benchmarks.metric --parts speed random  # only these
-    python -m benchmarks.metric --write               # only write benchmarks/METRIC.md again
+    python -m benchmarks.metric --write               # only print the results
 
 The data are ``reproduction.datasets.load`` (``$GDPA_DATA_HOME``). Parts:
 
@@ -40,7 +40,7 @@ from gdpa.metric.objectives import DistanceObjective
 from .cone_projection import learn_by_projection
 
 HERE = Path(__file__).parent
-STORE, PAGE = HERE / "metric.json", HERE / "METRIC.md"
+STORE = HERE / "metric.json"
 SETS = [
     *("australian", "breast-cancer", "diabetes", "fourclass", "german", "haberman", "heart"),
     *("ILPD", "liver-disorders", "monk1", "pima", "planning", "voting", "WDBC"),
@@ -315,11 +315,11 @@ def rows(store: dict[str, Any], part: str) -> Iterator[tuple[list[str], Any]]:
             yield key.split("|")[1:], value
 
 
-def write(store: dict[str, Any]) -> None:
-    """Write the page."""
+def page(store: dict[str, Any]) -> str:
+    """Return the results as Markdown."""
     lines = ["# Uses of aligned discs", ""]
     lines += [
-        "Printed by `python -m benchmarks.metric`. Sampling was measured at commit 398ff81, the "
+        "Sampling was measured at commit 398ff81, the "
         "objectives of madelon and those not reached at 6ee0356, the rest at b675e5b.",
         "",
     ]
@@ -405,11 +405,11 @@ def write(store: dict[str, Any]) -> None:
         lines += [f"| {t} | {k} | {r['without']:.2f} | {r['with']:.2f} |" for (t, k), r in found]
         change = np.mean([r["with"] - r["without"] for _, r in found])
         lines += ["", f"Mean change {change:+.2f} points."]
-    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    """Measure what is missing, store each result at once, write the page."""
+    """Measure what is missing, store each result at once, and print all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--write", action="store_true")
@@ -424,7 +424,7 @@ def main() -> None:
                 store[key] = run(*case)
                 STORE.write_text(json.dumps(store, indent=1) + "\n")
                 print(key, store[key], flush=True)
-    write(store)
+    print(page(store))
 
 
 if __name__ == "__main__":

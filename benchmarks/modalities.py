@@ -4,7 +4,7 @@
     python -m benchmarks.modalities --parts minilm cora  # only these
     python -m benchmarks.modalities --again cora         # measure a part again
     python -m benchmarks.modalities --embed FOLDER       # pictures through an ONNX model, too
-    python -m benchmarks.modalities --write              # only write MODALITIES.md again
+    python -m benchmarks.modalities --write              # only print the results
 
 Parts, all of ``$GDPA_DATA_HOME``; a part whose files are missing is skipped:
 
@@ -50,7 +50,7 @@ from .link_data import cora, random_split
 from .machine import describe
 
 HERE = Path(__file__).parent
-STORE, PAGE = HERE / "modalities.json", HERE / "MODALITIES.md"
+STORE = HERE / "modalities.json"
 PARTS = ("minilm", "text", "pictures", "cora", "unlike")
 METHODS = (
     "gdpa",
@@ -234,13 +234,11 @@ def measure(parts: list[str], again: list[str], embed: str | None) -> None:
 
 
 def page(results: dict[str, dict[str, Any]]) -> str:
-    """The page: means over draws, a row for each set."""
+    """Return the results as Markdown: means over draws, a row for each set."""
     lines = [
         "# Text, pictures and networks",
         "",
-        "Written by `python -m benchmarks.modalities`, which says what the parts and the baselines "
-        "are, from `benchmarks/modalities.json`; change neither by hand. Accuracy in percent, "
-        "means over draws of the labels; processor seconds of the default, on a busy machine.",
+        "Accuracy in percent, means over draws of the labels; processor seconds of the default.",
         "",
         "| set | draws | " + " | ".join(METHODS) + " | CPU s | commit |",
         "|---" * (len(METHODS) + 4) + "|",
@@ -264,13 +262,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--again", nargs="+", choices=PARTS, default=[], metavar="PART")
     parser.add_argument("--embed", help="folder of an ONNX model for the pictures")
-    parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--write", action="store_true", help="print the results, measure nothing")
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
     if not options.write:
         measure(options.again or options.parts, options.again, options.embed)
-    PAGE.write_text(page(store()))
-    print(PAGE)
+    print(page(store()))
     return 0
 
 

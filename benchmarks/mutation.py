@@ -1,7 +1,7 @@
 """Mutation testing: change one operator, constant or statement, and see whether a test fails.
 
     python -m benchmarks.mutation --out run.json [--sample 150] [--seed 0] [--only linalg]
-    python -m benchmarks.mutation --page run.json > benchmarks/MUTATION.md
+    python -m benchmarks.mutation --page run.json
 
 The tests are collected once. A first pass records which tests execute which lines. Then every
 mutant runs in a fork of its own, where the code of one function is replaced, on the tests that

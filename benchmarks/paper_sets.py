@@ -4,7 +4,7 @@
     python -m benchmarks.paper_sets --sets heart      # these only; several may run side by side
     python -m benchmarks.paper_sets --splits 1        # one split per fold
     python -m benchmarks.paper_sets --again           # forget what was measured
-    python -m benchmarks.paper_sets --write           # only write the page again
+    python -m benchmarks.paper_sets --write           # only print the results
 
 How selection is kept from seeing test labels: the classifier is given y with the marker 0 on the
 unlabelled half. Everything it chooses (weights and settings of the committee's members) is chosen
@@ -37,7 +37,6 @@ from reproduction.protocol import (
 
 HERE = Path(__file__).parent
 STORE = HERE / "paper_sets.json"
-PAGE = HERE / "PAPER_SETS.md"
 # Of the single graph with which the classifier began, over all splits.
 ONE_GRAPH = {"min-max": 25.2, "standardization": 25.8}
 
@@ -110,13 +109,13 @@ def means(results: Results, rescaling: str) -> dict[str, tuple[float, int]]:
     return out
 
 
-def write(results: Results) -> None:
-    """Write the page."""
+def page(results: Results) -> str:
+    """Return the results as Markdown."""
     found = {rescaling: means(results, rescaling) for rescaling in RESCALINGS}
     lines = [
         "# The paper's sets with default arguments",
         "",
-        "Written by `python -m benchmarks.paper_sets`: `CommitteeClassifier()` on the 17 sets, "
+        "`CommitteeClassifier()` on the 17 sets, "
         "folds and splits, half of the labels hidden. Error in percent on that half, and the "
         f"number of runs, 810 and 770 with all {N_SPLITS} splits. The "
         "defaults were chosen with one split of these sets in sight, among other data.",
@@ -135,7 +134,7 @@ def write(results: Results) -> None:
         totals.append(f"**{np.mean(values):.2f}** | {runs}" if values else "- | 0")
     lines.append("| mean of the sets | " + " | ".join(totals) + " |")
     lines.append("| one graph | " + " | ".join(f"{ONE_GRAPH[r]} |" for r in RESCALINGS) + " |")
-    PAGE.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -145,15 +144,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rescalings", nargs="+", choices=RESCALINGS, default=RESCALINGS)
     parser.add_argument("--splits", type=int, nargs="+", default=list(range(1, N_SPLITS + 1)))
     parser.add_argument("--again", action="store_true", help="forget what was measured")
-    parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--write", action="store_true", help="print the results, measure nothing")
     options = parser.parse_args(argv)
     if not options.write:
         warnings.simplefilter("ignore")
         if options.again:
             STORE.unlink(missing_ok=True)
         measure(options.rescalings, options.sets, options.splits)
-    write(stored())
-    print(PAGE)
+    print(page(stored()))
     return 0
 
 

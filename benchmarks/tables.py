@@ -2,7 +2,7 @@
 
     python -m benchmarks.tables                 # what is missing in benchmarks/tables.json
     python -m benchmarks.tables --again gdpa    # run this row again
-    python -m benchmarks.tables --write         # only write benchmarks/TABLES.md again
+    python -m benchmarks.tables --write         # only print the results
 
 How the tables are read, encoded and labelled is said in ``benchmarks/table_data.py``, what each row
 is in ``benchmarks/table_rows.py``. Every finished problem is stored at once: a run that was stopped
@@ -18,18 +18,19 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .machine import describe
 from .table_data import LABELS, SEEDS, folder, names, problem
 from .table_rows import OURS, ROWS
 
 HERE = Path(__file__).parent
 STORE = HERE / "tables.json"
-PAGE = HERE / "TABLES.md"
 BINS = 10
 
 
@@ -43,8 +44,14 @@ def calibration_error(probabilities: Any, truth: Any) -> float:
     return float(np.abs(gaps).sum() / max(sizes.sum(), 1))
 
 
-def run_one(row: str, table: str, per_class: int, seed: int) -> list[float | None]:
-    """Error in percent, calibration error and seconds of one classifier on one problem."""
+@cache
+def commit() -> str:
+    """Return the commit that is measured."""
+    return str(describe()["commit"])
+
+
+def run_one(row: str, table: str, per_class: int, seed: int) -> list[float | str | None]:
+    """Return error in percent, calibration error, CPU seconds and the commit."""
     task = problem(table, per_class, seed)
     start = time.process_time()
     predicted, p = ROWS[row](task.X, task.codes)
@@ -52,7 +59,7 @@ def run_one(row: str, table: str, per_class: int, seed: int) -> list[float | Non
     test = task.codes < 0
     error = 100.0 * float(np.mean(np.asarray(predicted)[test] != task.truth[test]))
     ece = None if p is None else round(calibration_error(p[test], task.truth[test]), 4)
-    return [round(error, 3), ece, round(seconds, 2)]
+    return [round(error, 3), ece, round(seconds, 2), commit()]
 
 
 def key(table: str, per_class: int, seed: int) -> str:
@@ -150,48 +157,14 @@ def summary(results: dict[str, dict[str, list[Any]]], per_class: int) -> dict[st
     }
 
 
-def write(results: dict[str, dict[str, list[Any]]]) -> None:
-    """Write the page."""
+def page(results: dict[str, dict[str, list[Any]]]) -> str:
+    """Return the results as Markdown."""
     lines = [
         "# Real tables with few labels",
         "",
-        "Written by `python -m benchmarks.tables`; the problems are described in "
-        "`benchmarks/table_data.py`, the rows in `benchmarks/table_rows.py`. Mean over "
-        f"{SEEDS} seeds of the error on the rows whose label was hidden, in percent; rank 1 is "
-        "best; a table with several best rows counts for each. Calibration: expected calibration "
-        "error of the probabilities, ten bins. The defaults of `CommitteeClassifier` were "
-        "chosen with these tables in sight (and one split of the paper's sets, digits and "
-        "generated sets); "
-        "expect a little less elsewhere. With any one table left out the other fifteen choose the "
-        "same: six or nine members, weights half or twice as soft or as they are, the allowance "
-        "for the forest's trees or none. The self-trained member was added on seeds 0 and 1. The "
-        "two rows of gdpa were measured on commit 85cb4d5, the others, which do not depend on it, "
-        "on earlier ones.",
-        "",
-        "Members that were tried and not kept (seed 0, change of the mean error at 5 / 20 labels, "
-        "in points): a Laplacian kernel instead of the RBF +0.31 +- 0.27 / -0.02 +- 0.14 (beside "
-        "it +0.14 / +0.02; whichever has the lower held-out loss +0.01 / +0.08); Gaussian classes "
-        "on rank-Gauss columns +0.09 +- 0.06 / 0.00 +- 0.13; whitened neighbours on them "
-        "+0.16 +- 0.13 / -0.02 +- 0.06; logistic regression on four quantile bins a column as a "
-        "further member -0.07 +- 0.06 / -0.01 +- 0.17, for nearly as much time as the linear "
-        "member.",
-        "",
-        "Logarithms of skewed columns (skewness above 1) for the linear, self-trained, Gaussian, "
-        "kernel and whitened members were chosen on 14 other KEEL tables (3 seeds, at most 4,000 "
-        "rows) and checked once on 14 more, of which only ring and titanic had been used for a "
-        "default before. Change of the mean error "
-        "at 5 / 20 labels a class: -0.55 +- 0.24 / -0.19 +- 0.05 on the first half (spambase "
-        "-2.1 / -0.4, mammographic -2.4 / -0.5, vehicle -2.1 / -0.4), -0.17 +- 0.17 / "
-        "-0.15 +- 0.10 on the second; on the 16 tables below, seeds 0 and 1, "
-        "-0.02 +- 0.06 / -0.02 +- 0.05. On the first half, a skewness of 2 gave -0.42 / -0.14 and "
-        "0.5 gave -0.37 / -0.17; values clipped at three standard deviations -0.37 / 0.00; "
-        "the scaling of data frames -0.42 / -0.08; arcsinh of all columns -0.28 / -0.02. "
-        "With logarithms for all members, the neighbours and forests included, it gave "
-        "-0.66 / -0.17, but +0.8 / +0.8 on letter. After the change, letting the best member "
-        "answer alone where its held-out loss is lower by two standard errors gave -0.24 +- 0.42 / "
-        "-0.13 +- 0.12 on the first half and +0.38 +- 0.31 / +0.04 +- 0.06 on the 16 tables; "
-        "squared weights -0.03 / -0.17 and +0.36 / +0.11. Before it, a fixed penalty of the linear "
-        "member gave +0.08 / +0.24 and +0.01 / +0.05. None of these was kept.",
+        f"Mean over {SEEDS} seeds of the error on the rows whose label was hidden, in percent; "
+        "rank 1 is best; a table with several best rows counts for each. Calibration: expected "
+        "calibration error of the probabilities, ten bins.",
     ]
     for per_class in LABELS:
         table = summary(results, per_class)
@@ -215,7 +188,7 @@ def write(results: dict[str, dict[str, list[Any]]]) -> None:
             values = [table[row]["tables"][name] for row in columns]
             shown = [f"**{v:.1f}**" if v <= min(values) + 1e-9 else f"{v:.1f}" for v in values]
             lines.append(f"| {name} | " + " | ".join(shown) + " |")
-    PAGE.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -223,7 +196,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
     parser.add_argument("--rows", nargs="+", choices=list(ROWS), metavar="ROW", help="these only")
     parser.add_argument("--again", nargs="*", metavar="ROW", help="measure again; default: ours")
-    parser.add_argument("--write", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--write", action="store_true", help="print the results, measure nothing")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     options = parser.parse_args(argv)
     if not options.write:
@@ -237,8 +210,7 @@ def main(argv: list[str] | None = None) -> int:
         if unknown:
             parser.error(f"unknown row {unknown}; known: {', '.join(ROWS)}")
         measure(rows, again is not None, options.seeds)
-    write(load())
-    print(PAGE)
+    print(page(load()))
     return 0
 
 

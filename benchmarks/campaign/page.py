@@ -89,7 +89,7 @@ exception, or an execution of more than ten seconds.
 `python -m pytest -n 2 --cov --cov-report=term` measures the branch coverage of `src`: 94 % at
 commit 85cb4d5, and at least 92 % are required. `python -m benchmarks.mutation --out run.json`
 mutates `system`, `linalg`, the certificate, the codec and the journal, and counts the mutants
-that no test detects; `benchmarks/MUTATION.md` has the results.
+that no test detects; [the evidence](evidence.md#mutation) has the results.
 """
 
 PEERS = """## Other packages on the same inputs

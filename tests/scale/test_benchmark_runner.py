@@ -100,7 +100,7 @@ def test_a_run_is_kept_and_resumed(bench, tmp_path):
     assert len(kept) == 4
 
 
-def test_the_report_says_what_was_measured(bench, tmp_path, monkeypatch):
+def test_the_report_says_what_was_measured(bench, tmp_path):
     runner, report = bench["runner"], bench["report"]
     store = runner.Store(tmp_path)
     numbers = {"seconds": 1.5, "error_percent": 11.25}
@@ -109,19 +109,18 @@ def test_the_report_says_what_was_measured(bench, tmp_path, monkeypatch):
     runner.run_case(
         case(bench, plan, lambda medians: claims), store, quick=False, repeats=1, say=print
     )
-    monkeypatch.setattr(report, "RESULTS", tmp_path / "RESULTS.md")
-    monkeypatch.setattr(report, "PLOTS", tmp_path / "plots")
-    page = tmp_path / "performance.md"
-    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
-    monkeypatch.setattr(report, "PERFORMANCE", page)
-    report.write_report(json.loads(store.path.read_text()))
-    text = (tmp_path / "RESULTS.md").read_text()
+    data = json.loads(store.path.read_text())
+    text = report.page(data)
     assert "## A toy" in text
     assert "| one | 1.5 | 1 |" in text
     assert "| a ratio | 0.5 | at least 1 | **no** |" in text
-    assert page.read_text().startswith("before\n")
-    assert page.read_text().endswith("after\n")
-    assert "old" not in page.read_text()
+    kept = tmp_path / "speed.json"
+    kept.write_text(json.dumps({"cases": {"older": {"rows": []}}}))
+    report.store_rows(data, kept)
+    cases = json.loads(kept.read_text())["cases"]
+    assert set(cases) == {"older", "toy"}
+    assert [row["label"] for row in cases["toy"]["rows"]] == ["one", "two"]
+    assert cases["toy"]["rows"][0]["seconds"] == 1.5
 
 
 def test_command_line(bench, capsys):

@@ -75,7 +75,6 @@ def test_few_labels_store_and_page(table_data, tmp_path, monkeypatch, capsys):
     (tmp_path / "tables" / "toy.csv").write_text("c1,target\n" + "\n".join(rows))
     monkeypatch.setenv("GDPA_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(few, "STORE", tmp_path / "store.json")
-    monkeypatch.setattr(few, "PAGE", tmp_path / "page.md")
     told = []
 
     def perfect(X, codes, shares):
@@ -92,7 +91,7 @@ def test_few_labels_store_and_page(table_data, tmp_path, monkeypatch, capsys):
     assert few.main(asked) == 0
     assert len(told) == 2  # the second run found both in the store
     np.testing.assert_array_equal(told[0], [0.5, 0.5])
-    page = (tmp_path / "page.md").read_text()
+    page = capsys.readouterr().out
     assert "| gdpa | 0.00 | 1.00 | 1.00 | 1 | +0.0 |" in page
     assert "| other | 100.00 | 2.00 | 2.00 | 0 | - |" in page
     assert "(sets: 1, seeds of a set: 2)" in page

@@ -1,0 +1,1 @@
+"""The page "Evidence": every measured claim, with its chart, command and commit."""
