@@ -130,6 +130,8 @@ def make(rng: np.random.Generator, *, largest: int = 40) -> Data:
     marker = str(rng.choice(MARKERS))
     unlabeled = {"number": -1, "none": None, "nan": float("nan"), "text": "?"}[marker]
     y: list[Any] = [t if know else unlabeled for t, know in zip(truth, known, strict=True)]
+    # A blank string is an unknown label, whatever the marker is.
+    known &= np.array([not isinstance(t, str) or bool(t.strip()) for t in truth])
     if label_kind in ("int", "negative", "float") and marker == "number" and rng.random() < 0.7:
         return Data(X, np.array(y), unlabeled, known, truth, kind)
     container = np.empty(n, dtype=object)

@@ -164,7 +164,8 @@ def test_a_worker_that_dies_costs_one_row(tmp_path, monkeypatch):
     monkeypatch.setattr(runner._Worker, "send", send)
     with ResultsStore(tmp_path) as store:
         run_tasks(tasks, store)
-        assert [r.status for r in store.select(tasks)] == ["failed", "ok"]
+        rows = store.select(tasks)
+        assert [r.status for r in rows] == ["failed", "ok"], [r.message for r in rows]
         assert "ended with code" in store.rows[0].message
 
 
