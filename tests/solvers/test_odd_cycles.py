@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -186,3 +187,16 @@ def test_real_weights_have_a_tiny_gap():
         solution = gdpa.solve(problem, "branch-and-cut", effort=0.1)
     assert solution.converged
     assert 0 <= solution.relative_gap < 1e-9
+
+
+def test_weights_of_every_size_have_an_exact_bound():
+    # In units of the smallest weight, the largest one is beyond the largest float.
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        A = np.triu(rng.normal(size=(9, 9)) * 10.0 ** rng.uniform(-290, 300, (9, 9)), 1)
+        problem = BinaryQuadratic(A + A.T)
+        solution = gdpa.solve(problem, "branch-and-cut", effort=0.05)
+        form = CutForm.of_problem(problem)
+        best = max(form.cut(s) for s in 2 * ((np.arange(2**8)[:, None] >> np.arange(9)) & 1) - 1)
+        assert Fraction(solution.bound) >= form.value(best)
+        assert gdpa.verify(problem, gdpa.prove(problem, solution)).startswith(("optimal", "within"))

@@ -152,12 +152,11 @@ class BranchAndCut(Solver):
         )
 
     def _report(
-        self, form: ReducedForm, tree: CycleTree, run: Run, nodes: int, bound: float
+        self, form: ReducedForm, tree: CycleTree, run: Run, nodes: int, bound: Fraction
     ) -> None:
-        unit = float(tree.form.unit)
-        empty = form.constant - float(tree.form.constant)
+        constant = Fraction(form.constant)
         run.report(
             nodes=nodes,
-            objective=empty - unit * tree.cut,
-            bound=empty - unit * bound,
+            objective=float(constant - tree.form.value(tree.cut)),
+            bound=float(constant - tree.form.value(bound)),
         )

@@ -47,8 +47,10 @@ _SLOW = 0.1
 _PATIENCE = 6
 # Without a step, a gap of this share of the sum of all weights is considered closed.
 _SMALLEST_GAP = 1e-10
+# Integer weights with more binary digits than this are scaled down for the linear program.
+_MOST_DIGITS = 500
 
-Report = Callable[[int, float], None]
+Report = Callable[[int, Fraction], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +126,10 @@ class CycleTree:
         self.scale = lcm(*(weight.denominator for weight in weights))
         self.weights = [int(weight * self.scale) for weight in weights]
         self.size = sum(abs(weight) for weight in form.weights)
-        self.float_weights = np.array([float(weight) for weight in weights])
+        # The weights of numbers like 1e-300 and 1e300 in a common unit exceed the largest float.
+        digits = int(max((abs(weight) for weight in weights), default=0)).bit_length()
+        self.float_unit = 2 ** max(digits - _MOST_DIGITS, 0)
+        self.float_weights = np.array([float(weight / self.float_unit) for weight in weights])
         self.signs = np.ones(form.n, dtype=np.int8)
         self.cut = 0
         self.nodes = 0
@@ -227,14 +232,14 @@ class CycleTree:
             self.rounds += 1
             value = self._float_bound(solution.y, node.fixed)
             history.append(value)
-            target = float(self.cut + self._excess)
+            target = self._in_floats(self.cut + self._excess)
             done = value < target or self._stopped()
             if not done:
                 done = not self._separate(solution, history, target)
             if done:
                 self._prove(node, solution.y)
             if report is not None:
-                report(self.nodes, value)
+                report(self.nodes, Fraction(value) * self.float_unit)
             if done:
                 self._round(solution.x)
                 return solution
@@ -263,10 +268,14 @@ class CycleTree:
         self.ages = np.concatenate((self.ages, np.zeros(len(found), dtype=np.intp)))
         return True
 
+    def _in_floats(self, amount: Fraction) -> float:
+        """Return an amount as a floating-point number, in multiples of `float_unit`."""
+        return float(amount / self.float_unit)
+
     def _float_bound(self, y: FloatArray, fixed: dict[int, int]) -> float:
-        """Return the bound of multipliers in floating point."""
+        """Return the bound of multipliers in floating point, in multiples of `float_unit`."""
         rest = self.float_weights.copy()
-        total = float(self.reduction.constant)
+        total = self._in_floats(self.reduction.constant)
         for k in np.flatnonzero(y).tolist():
             row = self.rows[k]
             rest[list(row.edges)] -= y[k] * np.array(row.signs)
@@ -280,9 +289,10 @@ class CycleTree:
         """Round multipliers to rational numbers; keep them if their exact bound is better."""
         used = np.flatnonzero(y > 0).tolist()
         cycles = [self.rows[k] for k in used]
-        hopeful = self._float_bound(y, node.fixed) < float(self.cut + self._excess)
+        target = self._in_floats(self.cut + self._excess)
+        hopeful = self._float_bound(y, node.fixed) < target
         for denominator in _DENOMINATORS if hopeful else (_GAP_DENOMINATOR,):
-            whole = [round(float(y[k]) * denominator) for k in used]
+            whole = [round(float(y[k]) * denominator) * self.float_unit for k in used]
             bound = self._exact_bound(cycles, whole, denominator, node.fixed)
             if bound < node.bound:
                 kept = [k for k, multiplier in enumerate(whole) if multiplier]
