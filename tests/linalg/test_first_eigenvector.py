@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
@@ -9,10 +10,17 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import linalg
 from scipy.spatial import cKDTree
 
 from gdpa.errors import ConvergenceWarning
 from gdpa.linalg import first_eigenvector
+from gdpa.linalg.operator import (
+    EPS,
+    Matrix,
+)
+from gdpa.linalg.preconditioners import Counted
+from tests.linalg.small_matrices import laplacian, path
 
 
 def random_symmetric(n: int, seed: int, shift: float = 0.0) -> sp.csr_array:
@@ -265,3 +273,111 @@ def test_convergence_is_not_claimed_where_rounding_hides_the_vector():
     with pytest.warns(ConvergenceWarning, match="did not converge"):
         found = first_eigenvector(sp.csr_array(A))
     assert not found.converged
+
+
+eigen = import_module("gdpa.linalg.first_eigenvector")  # the function has the same name
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([0.5, -1.0], [-0.5, 1.0]),
+        ([0.7, -1.0], [0.7, -1.0]),
+        ([-0.7, 1.0], [0.7, -1.0]),
+        ([-0.5, 0.5, 1.0], [-0.5, 0.5, 1.0]),
+        ([0.0, -2.0], [0.0, 2.0]),
+        ([0.618034, -1.0], [0.618034, -1.0]),
+    ],
+)
+def test_the_first_large_entry_is_positive(given, expected):
+    np.testing.assert_array_equal(eigen._fix_sign(np.array(given)), expected)
+
+
+def test_starts_are_checked_and_scaled():
+    assert eigen._check_start(None, 3) is None
+    np.testing.assert_array_equal(eigen._check_start([1, -4, 2], 3), [0.25, -1.0, 0.5])
+    for bad in ([1.0, 2.0], [0.0, 0.0, 0.0], [1.0, np.inf, 0.0], [[1.0, 2.0, 3.0]]):
+        with pytest.raises(ValueError, match="v0 must"):
+            eigen._check_start(bad, 3)
+
+
+@pytest.mark.parametrize(
+    "size", [1e-320, 1e-200, 0.99e-100, 1e-100, 1.0, 1e100, 1.01e100, 1e300, 1e307]
+)
+def test_only_extreme_matrices_are_divided_by_a_power_of_two(size):
+    A = np.array([[1.0, 0.5], [0.5, 0.25]]) * size
+    counted, exponent = eigen._ordinary(A)
+    assert (exponent == 0) == (1e-100 <= size <= 1e100)
+    if exponent:
+        assert exponent == np.clip(np.frexp(size)[1], -1000, 1000)
+    np.testing.assert_array_equal(np.ldexp(counted.matrix.toarray(), exponent), A)
+    assert eigen._ordinary(np.zeros((2, 2)))[1] == 0
+
+
+def test_a_measured_pair_is_a_rayleigh_quotient_with_its_residual():
+    A = laplacian(20, 1.0)
+    v = np.random.default_rng(0).standard_normal(20)
+    counted = Counted(Matrix(A), 1)
+    pair = eigen.measured(counted, v, "own")
+    u = v / np.linalg.norm(v)
+    assert pair.value == pytest.approx(u @ (A @ u), rel=1e-13)
+    assert pair.residual == pytest.approx(np.linalg.norm(A @ u - pair.value * u), rel=1e-12)
+    np.testing.assert_allclose(pair.vector, u, rtol=1e-14)
+    assert (pair.method, counted.products) == ("own", 1)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("dependent", [False, True])
+def test_the_lowest_ritz_value_of_a_span(rows, dependent):
+    rng = np.random.default_rng(rows)
+    A = laplacian(20, -1.0).toarray()
+    S = rng.standard_normal((rows, 20)) * np.logspace(-3, 3, rows)[:, None]
+    expected = linalg.eigh(S @ A @ S.T, S @ S.T)[0][0]
+    if dependent:
+        S = np.vstack([S, 7 * S[-1:], np.zeros((1, 20))])
+    value, c = eigen._ritz(S, S @ A)
+    assert value == pytest.approx(expected, rel=1e-9)
+    x = c @ S
+    assert np.linalg.norm(x) == pytest.approx(1.0, rel=1e-9)
+    assert x @ A @ x == pytest.approx(value, rel=1e-9)
+    S[0, 0] = np.inf
+    with np.errstate(invalid="ignore"):
+        assert eigen._ritz(S, S) is None
+
+
+def reference_lobpcg(A, x, M, threshold):
+    """Minimise the quotient over x, M r and the last step, by a QR factorisation."""
+    x, step, iterations = x / np.linalg.norm(x), None, 0
+    while True:
+        r = A @ x - (x @ A @ x) * x
+        if np.linalg.norm(r) <= threshold:
+            return x @ A @ x, iterations
+        basis = [x, M(r)] + ([] if step is None else [step])
+        Q = np.linalg.qr(np.column_stack(basis))[0]
+        new = Q @ np.linalg.eigh(Q.T @ A @ Q)[1][:, 0]
+        step = new - (new @ x) * x
+        x, iterations = new, iterations + 1
+
+
+def test_limits_and_stops_of_the_eigenvector():
+    A = laplacian(300, 0.1, density=0.05)
+    assert eigen.first_eigenvector(A).method == "lobpcg"
+    assert eigen.first_eigenvector(sp.csr_array(A[:299, :299])).method == "dense"
+    assert eigen.first_eigenvector(path(4), dense_below=0).method == "dense"
+    assert eigen.first_eigenvector(path(5), dense_below=0).method != "dense"
+    assert eigen.first_eigenvector(path(4), dense_below=0).matvecs == 1
+    values: list[float] = []
+    with pytest.warns(ConvergenceWarning, match="stopped by the callback"):
+        stopped = eigen.first_eigenvector(
+            A, tol=1e-12, preconditioner="jacobi",
+            callback=lambda e: values.append(e["value"]) or e["iteration"] == 3,
+        )  # fmt: skip
+    assert stopped.value == pytest.approx(values[-1], rel=1e-10)
+    assert (stopped.iterations, stopped.method, stopped.matvecs) == (3, "lobpcg", 5)
+    limited = eigen.first_eigenvector(A, tol=1e-10, max_iter=3, preconditioner="jacobi")
+    assert limited.iterations == 3
+    assert "max_iter reached; shift-invert took over" in limited.message
+    # A tolerance below rounding is raised to four units of it.
+    norm = float(abs(path(50)).sum(axis=1).max())
+    exact = eigen.first_eigenvector(path(50), tol=1e-30)
+    assert f"(threshold {4 * EPS * norm:.2e})" in exact.message

@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gdpa
+from gdpa.policy import Policy
 from gdpa.problem.dual import build_H, optimal_point
 from gdpa.system import LabeledSystem
 from gdpa.system.closed_form import labeled_blocks, left_out_by_one
+from tests.system.small_systems import dense, system
 
 
 def make(n, seed, laplacian="combinatorial", bias=False):
@@ -204,3 +206,55 @@ def test_evidence_alone_is_enough(random_graph):
     problem = gdpa.GraphProblem(W, np.zeros(12), bias=h)
     expected = np.linalg.solve(problem.L.toarray() + np.diag(np.abs(h)), h)
     np.testing.assert_allclose(gdpa.solve(problem, tol=1e-12).scores, expected, atol=1e-10)
+
+
+def test_the_unit_is_the_mean_degree():
+    given = system()
+    assert given.unit == pytest.approx(given.diagonal.mean(), rel=1e-14)
+    assert replace(given, diagonal=np.zeros(40)).unit == 1.0
+    huge = replace(given, diagonal=np.full(40, 1e308))
+    assert huge.unit == pytest.approx(1e308, rel=1e-12)
+
+
+@pytest.mark.parametrize("weight", [np.inf, 2.0, "each"])
+@pytest.mark.parametrize("evidence", [None, "one", "many"])
+@pytest.mark.parametrize("loop", [0.0, 0.4])
+def test_matrix_and_right_hand_side_are_those_of_the_definition(weight, evidence, loop):
+    rng = np.random.default_rng(1)
+    columns = 1 if evidence == "one" else 3
+    options = {"self_loop": loop, "label_weight": weight}
+    if weight == "each":
+        options["label_weight"] = rng.uniform(0.5, 2.0, 5)
+    if evidence is not None:
+        options["evidence"] = rng.standard_normal(40 if evidence == "one" else (40, 3))
+    given = system(columns=columns, **options)
+    exact = dense(given)
+    kept = given.labeled if weight is np.inf else given.labeled[:0]
+    free = np.setdiff1d(np.arange(40), kept)
+    np.testing.assert_array_equal(given.kept, kept)
+    np.testing.assert_array_equal(given.unknown, free)
+    left = given.matrix() @ exact[free]
+    np.testing.assert_allclose(left, given.rhs[free], atol=1e-11)
+    np.testing.assert_allclose(given.matrix().diagonal(), given.total[free])
+    for preconditioner in (None, "auto", "jacobi", "two-level", lambda R: R):
+        iterated = replace(given, policy=Policy(dense_below=0))
+        found = iterated.solve(tol=1e-11, preconditioner=preconditioner)
+        np.testing.assert_allclose(found.x, exact, atol=1e-8)
+    flat = replace(given, targets=given.targets[:, 0])
+    if evidence != "many":
+        assert flat.solve(tol=1e-11).x.shape == (40,)
+        np.testing.assert_allclose(flat.solve(tol=1e-11).x, exact[:, 0], atol=1e-8)
+
+
+def test_nothing_to_solve():
+    given = system(4, 4)
+    found = given.solve()
+    np.testing.assert_array_equal(found.x, given.targets)
+    assert (found.iterations, found.matvecs, found.residual, found.converged) == (0, 0, 0.0, True)
+    assert (found.method, found.message) == ("none", "nothing to solve")
+
+
+@pytest.mark.parametrize("bad", [[np.inf, 1.0], [1.0, np.inf]])
+def test_mixed_weights_are_refused(bad):
+    with pytest.raises(ValueError, match="infinite on all"):
+        system(m=2, label_weight=np.array(bad)).solve()

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from gdpa.system import LabeledSystem, rows
 from gdpa.system.rows import attached_scores, new_row_scores, with_far_nodes
+from tests.system.small_systems import dense, graph, ring
 
 SCORES = np.array([[1.0, 0.0], [0.25, 0.5], [0.0, 2.0]])
 DEGREES = np.array([2.0, 5.0, 3.0])
@@ -114,3 +116,55 @@ def test_a_row_without_links_has_only_its_evidence(laplacian):
         evidence_weight=1.5, evidence=T,
     )  # fmt: skip
     np.testing.assert_allclose(found, 1.5 * T / (0.5 + 1.5), rtol=1e-14)
+
+
+def test_far_nodes_start_strictly_below_the_threshold():
+    W = ring(6)
+    scores = np.array([[1.0], [0.25], [0.25 - 1e-12], [0.1], [0.25], [0.5]])
+    none = np.zeros(0, dtype=np.intp)
+    found = rows.with_far_nodes(W, np.ones(6), np.array([0]), scores, none, 0.25)
+    np.testing.assert_array_equal(found[[0, 1, 4, 5]], scores[[0, 1, 4, 5]])
+    np.testing.assert_allclose(found[[2, 3]], 0.25)
+    level = np.full((6, 1), 0.1)
+    level[0] = 0.25  # one node is at the threshold, so there is something to extend
+    found = rows.with_far_nodes(W, np.ones(6), np.array([0]), level, none, 0.25)
+    np.testing.assert_allclose(found, 0.25)
+
+
+@pytest.mark.parametrize("n", [40, 700])  # by a factorisation, and by iteration
+def test_the_harmonic_extension_is_accurate(n):
+    W = graph(n, 3, density=8 / n)
+    d = np.asarray(W.sum(axis=1))
+    scores = np.zeros((n, 2))
+    scores[:5] = np.random.default_rng(0).random((5, 2)) - 0.1
+    scores[:5, 0] += 0.5
+    none = np.zeros(0, dtype=np.intp)
+    found = rows.with_far_nodes(W, d, np.arange(2), scores, none, 1e-3)
+    shares = np.maximum(scores[:5], 0)
+    shares /= shares.sum(axis=1, keepdims=True)
+    exact = dense(LabeledSystem(W, d, np.arange(5), shares))
+    np.testing.assert_allclose(found[5:], 1e-3 * exact[5:], atol=1e-7)
+
+
+@pytest.mark.parametrize("laplacian", ["combinatorial", "normalized"])
+def test_faint_weights_are_links_too(laplacian):
+    W = sp.csr_array(np.array([[1e-3, 2e-3, 0.0], [0.0, 0.5, 0.25]]))
+    F, d = np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 2.0]]), np.array([2.0, 0.0, 4.0])
+    found = rows.new_row_scores(W, F, degrees=d, laplacian=laplacian, self_loop=0.1)
+    w = W.toarray()
+    total = w.sum(axis=1)
+    if laplacian == "combinatorial":
+        expected = w @ F / (total + 0.1)[:, None]
+    else:
+        root = np.array([1 / np.sqrt(2), 0.0, 0.5])
+        expected = (w * root) @ F / np.sqrt(total)[:, None] / 1.1
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_only_weights_whose_sum_may_overflow_are_scaled():
+    assert rows.HEAVIEST == 1e100
+    W = sp.csr_array(np.array([[1e100, 1.0], [2.0, 0.0]]))
+    assert rows._addable(W) is W
+    W = sp.csr_array(np.array([[1e104, 1e103], [2.0, 0.0], [1e100, 1.0]]))
+    scaled = rows._addable(W).toarray()
+    np.testing.assert_allclose(scaled, [[1e100, 1e99], [2.0, 0.0], [1e100, 1.0]], rtol=1e-12)

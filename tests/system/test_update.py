@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.csgraph import shortest_path
 from sklearn.datasets import make_blobs
 
 from gdpa import GraphClassifier
 from gdpa.estimators import GraphOptions
-from gdpa.system.update import relax_locally
+from gdpa.system import update
+from gdpa.system.update import relax_locally, update_scores
+from tests.system.small_systems import dense, graph, ring, system
 
 
 @pytest.mark.parametrize("label_weight", [np.inf, 2.0])
@@ -175,3 +180,93 @@ def test_a_correction_where_nothing_else_speaks():
         )
     exact = np.linalg.solve(3.0 * np.eye(n) - W.toarray(), residual)
     np.testing.assert_allclose(found.values, exact, atol=1e-9)
+
+
+def test_the_reported_residual_is_that_of_the_correction():
+    W = graph(50, 2)
+    d = np.asarray(W.sum(axis=1)) + 0.3
+    free = np.arange(50) % 9 != 0
+    b = np.zeros((50, 2))
+    b[[1, 30], [0, 1]] = 1.0, -2.0
+    size = np.array([3.0, 5.0])
+    for tol in (1e-1, 1e-3, 1e-8):
+        left = b.copy()
+        found = relax_locally(W, d, free, left, size, tol=tol)
+        K = np.diag(d) - W.toarray()
+        true = np.where(free[:, None], b - K @ found.values, 0.0)
+        np.testing.assert_allclose(left, true, atol=1e-12)
+        norms = np.linalg.norm(true / np.sqrt(d)[:, None], axis=0) / size
+        assert found.residual == pytest.approx(norms.max(), rel=1e-6)
+        assert found.converged
+        assert found.residual <= tol
+        assert (found.values[~free] == 0).all()
+    loose = relax_locally(W, d, free, b.copy(), size, tol=10.0)
+    assert (loose.rounds, loose.iterations, loose.edge_visits, loose.active) == (0, 0, 0, 0)
+    assert loose.converged
+
+
+def test_a_factorisation_counts_as_one_read_per_column():
+    W = ring(12)
+    b = np.zeros((12, 2))
+    b[0] = 1.0
+    found = relax_locally(W, np.full(12, 1e3), np.ones(12, bool), b, np.ones(2), tol=1e-4)
+    # One round on the seven nodes around the change: 12 inner entries, 14 in their rows.
+    assert (found.rounds, found.iterations, found.active) == (1, 0, 7)
+    assert found.edge_visits == (2 + 4 + 4) + 2 * 12 + 3 * 14
+
+
+def test_the_smallest_residuals_are_ignored_together():
+    """They may add up to 0.8 of the goal."""
+    scaled = np.array([[0.0], [0.4], [-0.3], [0.5], [9.0]])
+    goal = np.array([1.0])
+    # 0.3^2 + 0.4^2 + 0.5^2 = 0.5 < 0.64
+    np.testing.assert_array_equal(update._carriers(scaled, goal), [4])
+    # 0.4^2 + 0.3^2 + 0.9^2 > 0.64
+    scaled[3] = 0.9
+    np.testing.assert_array_equal(update._carriers(scaled, goal), [3, 4])
+    np.testing.assert_array_equal(update._carriers(scaled, goal / 100), [2, 1, 3, 4])
+    np.testing.assert_array_equal(update._carriers(scaled * [[1.0, 0.0]], np.ones(2)), [3, 4])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_active_set_grows_by_rings_of_free_nodes(seed):
+    n = 80
+    W = graph(n, seed, density=0.01)
+    free = np.random.default_rng(seed).random(n) < 0.9
+    start = np.flatnonzero(free)[[3, 40]]
+    active = np.zeros(n, dtype=bool)
+    visits = update._enlarge(W, active, start, free)
+    inner = W.toarray() * free * free[:, None]
+    hops = shortest_path(sp.csr_array(inner), unweighted=True, indices=start).min(axis=0)
+    np.testing.assert_array_equal(active, hops <= update.RINGS)
+    assert visits == np.diff(W.indptr)[hops < update.RINGS].sum()
+    assert update._enlarge(W, active, start, free) == 0  # they are active already
+
+
+@pytest.mark.parametrize("weight", [np.inf, 2.0])
+@pytest.mark.parametrize("evidence", [False, True])
+@pytest.mark.parametrize("change", ["add", "remove", "correct", "all", "none"])
+def test_an_update_is_the_solution_of_the_new_system(weight, evidence, change):
+    options = {"self_loop": 0.2, "label_weight": weight}
+    if evidence:
+        options["evidence"] = 0.1 * np.random.default_rng(5).standard_normal((60, 3))
+    before = system(60, 8, 3, **options)
+    nodes = before.labeled
+    targets = before.targets.copy()
+    if change in ("correct", "all"):
+        targets[3, 1] += 1.0
+    if change in ("remove", "all"):
+        nodes = np.delete(nodes, [0, 5])
+        targets = np.delete(targets, [0, 5], axis=0)
+    if change in ("add", "all"):
+        spare = np.setdiff1d(np.arange(60), before.labeled)[:2]
+        nodes = np.append(nodes, spare)
+        targets = np.vstack([targets, np.ones((2, 3))])
+    after = replace(before, labeled=nodes, targets=targets)
+    scores = dense(before)
+    found = update_scores(before, after, scores, tol=1e-11)
+    np.testing.assert_allclose(found.values, dense(after), atol=1e-8)
+    np.testing.assert_array_equal(scores, dense(before))  # the given scores are not changed
+    assert found.converged
+    if change == "none":
+        assert (found.rounds, found.iterations, found.edge_visits, found.active) == (0, 0, 0, 0)
