@@ -15,7 +15,6 @@ import numpy as np
 
 import gdpa
 from gdpa.errors import ConvergenceWarning
-from gdpa.plotting import ConvergenceDisplay
 
 problem, truth = gdpa.datasets.make_moons_graph(
     60, n_labeled=6, n_neighbors=8, noise=0.2, random_state=3
@@ -53,9 +52,4 @@ ax.axvline(optimum, color="black", linewidth=1)
 ax.set_yticks(place, [f"{name}  ({error:.0%} wrong)" for name, _, error in rows])
 ax.invert_yaxis()
 ax.set(xlim=(0, top), xlabel="bound (bar), optimum (line) and objective of the labels (dot)")
-plt.show()
-
-# %%
-# Draw how the low-rank relaxation closes its gap.
-ConvergenceDisplay.from_solution(gdpa.solve(problem, "sdr-low-rank"))
 plt.show()

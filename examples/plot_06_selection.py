@@ -55,16 +55,3 @@ ax.axhline(100 * chosen, color="#D55E00", linestyle="--", label="chosen by cross
 ax.set(xscale="log", xlabel="self-loop", ylabel="error in percent", ylim=(0, None))
 ax.legend(frameon=False)
 plt.show()
-
-# %%
-# The two limits are also separate methods: a tiny self-loop gives the harmonic function, a huge one
-# the vote.
-labels = np.where(y == -1, 0, np.where(y == 1, 1, -1))
-problem = gdpa.GraphProblem(model.graph_, labels, laplacian="normalized")
-harmonic = gdpa.solve(problem, "harmonic").scores
-near = gdpa.solve(problem, self_loop=1e-9).scores
-vote = gdpa.solve(problem, "vote").labels
-far = gdpa.solve(problem, self_loop=1e6, tol=1e-12)
-has_vote = problem.adjacency @ labels.astype(float) != 0
-print(f"difference from the harmonic function: {np.abs(harmonic - near).max():.1e}")
-print(f"agreement with the vote: {(far.labels == vote)[has_vote].mean():.1%}")

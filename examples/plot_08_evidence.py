@@ -36,12 +36,8 @@ for name, (X, truth, n_labeled) in sets.items():
         options = GraphOptions(rescale="minmax")
         committee = gdpa.CommitteeClassifier(options=options).fit(X, y)
         both = gdpa.CommitteeClassifier(models=model, options=options).fit(X, y)
-        errors.append(
-            [
-                (labels != truth)[rest].mean()
-                for labels in (alone, committee.transduction_, both.transduction_)
-            ]
-        )
+        predicted = (alone, committee.transduction_, both.transduction_)
+        errors.append([(labels != truth)[rest].mean() for labels in predicted])
     table[name] = 100 * np.array(errors)
     print(f"{name:14s} weight of the model in the last run: {both.committee_.weights[-1]:.3g}")
 
@@ -57,14 +53,4 @@ for ax, (name, errors) in zip(axes, table.items(), strict=True):
         ax.plot(np.full(3, k), errors[:, k], ".", color="black", alpha=0.6)
     ax.set_xticks(np.arange(3), [c.replace(" ", "\n", 1) for c in columns])
     ax.set(title=name, ylabel="error in percent")
-    for column, value in zip(columns, errors.mean(axis=0), strict=True):
-        print(f"{name:14s} {column:20s} {value:5.2f} %")
 plt.show()
-
-# %%
-# On a graph without features, ``bias`` of :class:`~gdpa.GraphProblem` adds other knowledge as a
-# number per node. It acts like an edge to a node with that label.
-W = np.diag(np.ones(5), 1)
-W += W.T
-problem = gdpa.GraphProblem(W, [1, 0, 0, 0, 0, 0], bias=[0, 0, 0, 0, -0.4, -2.0])
-print(gdpa.solve(problem).scores.round(2))

@@ -50,17 +50,9 @@ for step in steps:
     by_chance.append(float((model.transduction_ == truth).mean()))
 
 figure, ax = plt.subplots(figsize=(6.6, 4), layout="constrained")
-ax.plot(
-    steps, [100 * a for a in accuracy], "o-", color="#0072b2", label="rows chosen by the session"
-)
-ax.plot(steps, [100 * a for a in by_chance], "s--", color="#d55e00", label="random rows")
-ax.set(xlabel="labels", ylabel="accuracy on all 1,000 images, %", title="Active learning")
+ax.plot(steps, accuracy, "o-", color="#0072b2", label="rows chosen by the session")
+ax.plot(steps, by_chance, "s--", color="#d55e00", label="random rows")
+ax.set(xlabel="labels", ylabel="accuracy on all 1,000 images", title="Active learning")
 ax.grid(alpha=0.3)
 ax.legend(frameon=False, loc="lower right")
 plt.show()
-
-# %%
-# Resume the session from its log.
-session.close()
-with gdpa.LabelingSession(X, log=log) as later:
-    print(len(later.labels), "labels restored;", "next:", later.next()[0])
