@@ -27,10 +27,25 @@ if TYPE_CHECKING:
     from .solvers.registry import list_methods, solve
 
 __all__ = [
-    "BinaryQuadratic", "CommitteeClassifier", "GDPAClassifier", "GraphClassifier",
-    "GraphProblem", "LabelingSession", "Proof", "SemiSupervisedKFold", "Solution", "__version__",
-    "certify", "classify", "gershgorin", "graph", "list_methods", "prove", "solve", "verify",
-]  # fmt: skip
+    "BinaryQuadratic",
+    "CommitteeClassifier",
+    "GDPAClassifier",
+    "GraphClassifier",
+    "GraphProblem",
+    "LabelingSession",
+    "Proof",
+    "SemiSupervisedKFold",
+    "Solution",
+    "__version__",
+    "certify",
+    "classify",
+    "gershgorin",
+    "graph",
+    "list_methods",
+    "prove",
+    "solve",
+    "verify",
+]
 
 # Loaded on first use, so that `import gdpa` stays cheap and Ctrl-C is answered by the command line
 # from the start.

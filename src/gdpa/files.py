@@ -183,7 +183,8 @@ def lock(path: str | os.PathLike[str], *, wait: bool = True) -> Iterator[None]:
 
 
 # Child processes of a killed process may hold its lock for a moment longer.
-_PATIENCE, _TRIES = 3.0, 30
+_PATIENCE = 3.0
+_TRIES = 30
 
 
 def _patient_stream(path: Path, *, wait: bool) -> IO[str]:

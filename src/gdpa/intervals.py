@@ -40,7 +40,8 @@ def share_interval(right: int, n: int, level: float = 0.9) -> tuple[float, float
 
 def _share_at(right: int, n: int, value: float) -> float:
     """Return the share at which ``P(X > right) + P(X = right) / 2`` has the given value."""
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     for _ in range(50):
         middle = 0.5 * (low + high)
         more = betainc(right + 1, n - right, middle) if right < n else 0.0

@@ -14,6 +14,15 @@ from .rescale import rescale_minmax
 from .signed import balance
 
 __all__ = [
-    "BalancedGraph", "Links", "balance", "forest_graph", "from_edges", "from_networkx",
-    "full_graph", "laplacian", "learn_balanced_graph", "neighbor_graph", "rescale_minmax",
-]  # fmt: skip
+    "BalancedGraph",
+    "Links",
+    "balance",
+    "forest_graph",
+    "from_edges",
+    "from_networkx",
+    "full_graph",
+    "laplacian",
+    "learn_balanced_graph",
+    "neighbor_graph",
+    "rescale_minmax",
+]

@@ -125,7 +125,8 @@ def _symmetrised(A: sp.csr_array, name: str) -> sp.csr_array:
     excess = difference.data - rounding
     if difference.nnz and excess.max() > 0:
         k = int(np.argmax(excess))
-        i, j = int(rows[k]), int(columns[k])
+        i = int(rows[k])
+        j = int(columns[k])
         raise ValueError(
             f"{name} must be symmetric, but {name}[{i}, {j}] = {A[i, j]:g} and "
             f"{name}[{j}, {i}] = {A[j, i]:g}; use ({name} + {name}.T) / 2"
@@ -155,7 +156,9 @@ def csr_from_parts(
         The matrix.
     """
     A = sp.csr_array(shape, dtype=data.dtype)
-    A.data, A.indices, A.indptr = data, indices, indptr
+    A.data = data
+    A.indices = indices
+    A.indptr = indptr
     A.has_sorted_indices = True
     A.has_canonical_format = True
     return A

@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..threads import in_threads
 from .features import Features, row_blocks
 from .search import column_moments
 
 Float32Array: TypeAlias = NDArray[np.float32]
-FloatArray: TypeAlias = NDArray[np.float64]
 IndexArray: TypeAlias = NDArray[np.intp]
 
 # Points per cell: smaller cells need more calls, larger ones more comparisons.

@@ -88,9 +88,12 @@ def from_edges(
         nodes, codes = _numbered(np.concatenate([left, right]), n_nodes)
     if nodes.size == 0:
         raise ValueError("edges is empty; give n_nodes for a graph without edges")
-    i, j = codes[: left.size], codes[left.size :]
+    i = codes[: left.size]
+    j = codes[left.size :]
     proper = i != j
-    low, high, values = np.minimum(i, j)[proper], np.maximum(i, j)[proper], values[proper]
+    low = np.minimum(i, j)[proper]
+    high = np.maximum(i, j)[proper]
+    values = values[proper]
     low, high, values = merge_edges(
         low,
         high,
@@ -189,7 +192,9 @@ def merge_edges(
         The distinct edges, sorted.
     """
     order = np.lexsort((j, i))
-    i, j, weights = i[order], j[order], weights[order]
+    i = i[order]
+    j = j[order]
+    weights = weights[order]
     new = np.ones(i.size, dtype=bool)
     new[1:] = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
     first = np.flatnonzero(new)
@@ -286,7 +291,8 @@ def from_networkx(
 
 def _checked_order(nodes: list[Any], names: list[Any]) -> list[Any]:
     """Return `nodes` if it lists every name once."""
-    listed, wanted = set(nodes), set(names)
+    listed = set(nodes)
+    wanted = set(names)
     if len(listed) < len(nodes):
         twice = next(node for i, node in enumerate(nodes) if node in nodes[:i])
         raise ValueError(f"nodes lists {twice!r} twice; it must list every node of the graph once")

@@ -232,7 +232,8 @@ def warn_about_scales(X: Features) -> None:
     varying = np.flatnonzero(width > 0)
     if varying.size < 2:
         return
-    widest, narrowest = varying[width[varying].argmax()], varying[width[varying].argmin()]
+    widest = varying[width[varying].argmax()]
+    narrowest = varying[width[varying].argmin()]
     if width[widest] / 1000.0 > width[narrowest]:
         warnings.warn(
             f"the range of column {widest} of X is {width[widest] / width[narrowest]:,.0f} times "

@@ -103,7 +103,8 @@ def _strongest(
         least = np.partition(keys, n - k, axis=1)[:, n - k, None]
         best = np.nonzero(keys >= least)[1].reshape(b, k)
     else:  # faster for few neighbours
-        best, row = np.empty((b, k), dtype=np.intp), np.arange(b)
+        best = np.empty((b, k), dtype=np.intp)
+        row = np.arange(b)
         for i in range(k):
             best[:, i] = keys.argmax(axis=1)
             keys[row, best[:, i]] = -1 - n
@@ -156,7 +157,8 @@ def _strongest_rows(
             ascending = np.argsort(best, axis=1)
             indices[g, part] = np.take_along_axis(best, ascending, 1)
             counts[g, part] = np.take_along_axis(shared, ascending, 1)
-    ends, found = np.arange(0, m * k + 1, k), []
+    ends = np.arange(0, m * k + 1, k)
+    found = []
     for g, size in enumerate(sizes):
         shares = counts[g].ravel() / float(size)
         W = sp.csr_array((shares, indices[g].ravel(), ends), shape=(m, n))
@@ -245,7 +247,8 @@ def leaf_weights(rows: ArrayLike, leaves: ArrayLike, n_neighbors: int = 10) -> s
     csr_array of shape (n_rows, n_samples)
         Weights in (0, 1].
     """
-    new, old = _check_leaves(rows, "rows"), _check_leaves(leaves)
+    new = _check_leaves(rows, "rows")
+    old = _check_leaves(leaves)
     if new.shape[1] != old.shape[1]:
         raise ValueError(f"rows has {new.shape[1]} trees, leaves has {old.shape[1]}")
     return _strongest_rows(new, old, min(int(n_neighbors), old.shape[0]), keep_itself=True)[0]
@@ -276,7 +279,8 @@ def shared_leaves(rows: ArrayLike, nodes: ArrayLike) -> FloatArray:
     array([[0.5, 0. ],
            [1. , 0.5]])
     """
-    a, b = _check_leaves(rows, "rows"), _check_leaves(nodes, "nodes")
+    a = _check_leaves(rows, "rows")
+    b = _check_leaves(nodes, "nodes")
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"nodes has {b.shape[1]} trees, but rows has {a.shape[1]}")
     need = 8.0 * a.shape[0] * b.shape[0] + 40.0 * BLOCK
@@ -413,7 +417,8 @@ class LeafEmbedding:
             )
         out = np.zeros((a.shape[0], self.vectors.shape[1]), dtype=np.float32)
         for t in range(a.shape[1]):
-            begin, end = int(self.first[t]), int(self.first[t + 1])
+            begin = int(self.first[t])
+            end = int(self.first[t + 1])
             known = a[:, t] < end - begin
             if known.all():
                 out += self.vectors[begin + a[:, t]]

@@ -80,7 +80,8 @@ def read_couplings(
     """
     check_choice("problem", problem, PROBLEMS)
     source = Source(path)
-    raw, name = source.read(), source.name
+    raw = source.read()
+    name = source.name
     text = decode_text(raw, name)
     if not text.strip():
         raise TableError(f"{name} is empty")
@@ -99,7 +100,8 @@ def read_couplings(
         i, j, weights, names = _PARSERS[kind](lines, name)
     with errors_as_table_error(name, ValueError):
         i, j, weights = _merged(i, j, weights, names, kind, problem)
-    n, loop = len(names), i == j
+    n = len(names)
+    loop = i == j
     fields = np.bincount(i[loop], weights=weights[loop], minlength=n).astype(np.float64)
     off = sp.coo_array((weights[~loop], (i[~loop], j[~loop])), shape=(n, n)).tocsr()
     if problem == "qubo":
@@ -217,7 +219,8 @@ def _merged(
     if problem == "qubo" and kind == "qubo":
         return i, j, weights
     label = np.array(names, dtype=object)
-    low, high = np.minimum(i, j), np.maximum(i, j)
+    low = np.minimum(i, j)
+    high = np.maximum(i, j)
     rule = "error" if problem == "qubo" else "same"
     low, high, weights = merge_edges(low, high, weights, rule, names=(label[i], label[j]))
     return low.astype(np.intp), high.astype(np.intp), weights
@@ -230,10 +233,12 @@ def _from_matrix_market(raw: bytes, name: str, problem: str) -> Couplings:
     """Return the couplings of a Matrix Market file; errors number rows and columns from 1."""
     matrix = parse_matrix_market(raw, name)
     entries = matrix.tocoo()
-    bad, reason = np.flatnonzero(~np.isfinite(entries.data)), "is not a finite number"
+    bad = np.flatnonzero(~np.isfinite(entries.data))
+    reason = "is not a finite number"
     if not bad.size and problem != "qubo":
         entries = (matrix - matrix.T).tocoo()
-        bad, reason = np.flatnonzero(entries.data), "differs from its mirror image"
+        bad = np.flatnonzero(entries.data)
+        reason = "differs from its mirror image"
     if bad.size:
         i, j = (int(ends[bad[0]]) + 1 for ends in entries.coords)
         raise TableError(f"{name}: the entry in row {i} and column {j} {reason}")

@@ -80,7 +80,8 @@ def read_graph(
             f"the file extension of {path} is not known; give the format, one of: "
             f"{', '.join(GRAPH_FORMATS)}"
         )
-    raw, name = source.read(), source.name
+    raw = source.read()
+    name = source.name
     if not raw.strip():
         raise TableError(f"{name} is empty")
     with errors_as_table_error(name, ValueError):
@@ -164,7 +165,8 @@ def parse_edge_list(
         usual = rows[0][0].lower() in words
         if usual or (known is not None and not any(numbers[:2])) or numbers[2:] == [False]:
             unusual = () if usual else tuple(rows[0])
-            rows, numbered = rows[1:], numbered[1:]
+            rows = rows[1:]
+            numbered = numbered[1:]
     if not rows:
         raise TableError(f"{name} has no edges")
     weights = [plain_number(row[2]) if len(row) == 3 else 1.0 for row in rows]
@@ -176,7 +178,8 @@ def parse_edge_list(
 
 def wrong_weight(name: str, line: int, cells: list[str]) -> TableError:
     """Return the error about a line ``node node weight`` whose weight is not a finite number."""
-    a, b = shorten(cells[0]), shorten(cells[1])
+    a = shorten(cells[0])
+    b = shorten(cells[1])
     return TableError(
         f"{name}, line {line}: the edge ({a}, {b}) has the weight {cells[2]!r:.60}, which is not a "
         "finite number"
@@ -282,7 +285,9 @@ def parse_matrix_market(raw: bytes, name: str) -> sp.csr_array:
             "%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric"
         )
     layout, field, form = map(bytes.lower, header.groups())
-    dense, symmetric, pattern = layout == b"array", form == b"symmetric", field == b"pattern"
+    dense = layout == b"array"
+    symmetric = form == b"symmetric"
+    pattern = field == b"pattern"
     line = rb"[ \t]*(\d{1,30})[ \t]+(\d{1,30})" + (b"" if dense else rb"[ \t]+(\d{1,30})")
     sizes = re.compile(rb"(?:\s*%[^\n]*\n)*\s*" + line + rb"\s*(?:\n|$)").match(raw, header.end())
     if sizes is None:
@@ -358,7 +363,8 @@ def _parse_graphml(raw: bytes, name: str) -> NamedGraph:
     number = {node: i for i, node in enumerate(nodes)}
     if len(number) != len(nodes) or not nodes:
         raise TableError(f"{name} has no nodes" if not nodes else f"{name} names a node twice")
-    ends, weights = np.empty((len(edges), 2), dtype=np.int64), np.ones(len(edges))
+    ends = np.empty((len(edges), 2), dtype=np.int64)
+    weights = np.ones(len(edges))
     for k, edge in enumerate(edges):
         pair = (edge.get("source"), edge.get("target"))
         if pair[0] not in number or pair[1] not in number:
@@ -448,7 +454,9 @@ def read_labels(
         If a node is not in the graph or is listed twice, or there are fewer than two classes.
     """
     source = Source(path)
-    raw, name, n = source.read(), source.name, graph.W.shape[0]
+    raw = source.read()
+    name = source.name
+    n = graph.W.shape[0]
     delimiter = delimiter or _detect_delimiter(raw)
     if delimiter.encode() in raw.strip():
         positions, values = _labels_by_name(raw, name, delimiter, graph)
@@ -533,7 +541,8 @@ def read_values(path: str | Path, nodes: Sequence[str], accepted: Sequence[str])
         If a node has no value, two values or another value.
     """
     source = Source(path)
-    raw, name = source.read(), source.name
+    raw = source.read()
+    name = source.name
     rows = numbered_rows(raw, name, _detect_delimiter(raw), (2, 3, 4, 5))
     if rows and rows[0][1][0].lower() in ("node", "id", "name") and rows[0][1][0] not in nodes:
         rows = rows[1:]

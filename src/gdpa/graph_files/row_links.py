@@ -83,7 +83,8 @@ def read_links(
     """
     check_choice("duplicates", duplicates, DUPLICATES)
     source = Source(path)
-    name, kind = source.name, graph_format(source)
+    name = source.name
+    kind = graph_format(source)
     if kind in ("mtx", "npz"):
         return _by_position(path, len(rows), known)
     places = _index_rows(rows, name)
@@ -121,7 +122,8 @@ def read_links(
         if loops:
             notes.append(f"{name}: ignored {loops} links from a row to itself")
         edges = np.flatnonzero((row >= 0).all(axis=1) & (row[:, 0] != row[:, 1]))
-        i, j = row[edges].min(axis=1), row[edges].max(axis=1)
+        i = row[edges].min(axis=1)
+        j = row[edges].max(axis=1)
     else:
         # From a new row to a known node, whichever is listed first.
         forth = (row[:, 0] >= 0) & (node[:, 1] >= 0) & proper

@@ -33,7 +33,8 @@ from .operator import Matrix, MatrixLike
 from .preconditioners import Correction, Counted, PreconditionerLike
 
 # Matrices with a largest entry in this range are not rescaled: no product over- or underflows.
-SAFE_LOW, SAFE_HIGH = 1e-100, 1e100
+SAFE_LOW = 1e-100
+SAFE_HIGH = 1e100
 # Share of rows below the row sum that scales the tolerance, so that neither rows with large weights
 # (a labelled node, the apex) nor a few nearly isolated nodes determine it.
 SCALE_QUANTILE = 0.05
@@ -145,7 +146,8 @@ def first_eigenvector(
     scale, largest = _row_scales(A)
     # Residuals below the rounding error cannot be reached.
     threshold = max(tol * scale, 4 * np.finfo(float).eps * largest)
-    iterations, note = 0, "tolerance met"
+    iterations = 0
+    note = "tolerance met"
     if A.n < max(dense_below, 5):
         dense = A.matrix.toarray()
         _, V = linalg.eigh(dense, subset_by_index=[0, 0])
@@ -211,7 +213,8 @@ def _fix_sign(v: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _ordinary(A: MatrixLike) -> tuple[Counted, int]:
     """Return the matrix, divided by a power of two if its entries are extreme, and the exponent."""
-    matrix, exponent = Matrix(A), 0
+    matrix = Matrix(A)
+    exponent = 0
     if not SAFE_LOW <= (matrix.largest or 1.0) <= SAFE_HIGH:
         exponent = int(np.clip(np.frexp(matrix.largest)[1], -1000, 1000))
         matrix = Matrix(matrix.matrix * 2.0**-exponent, checked=True)

@@ -240,7 +240,8 @@ def _row_blocks(A: sp.csr_array, count: int) -> list[sp.csr_array]:
     cuts = [0, *np.searchsorted(A.indptr, targets).tolist(), A.shape[0]]
     blocks = []
     for a, b in pairwise(cuts):
-        first, last = A.indptr[a], A.indptr[b]
+        first = A.indptr[a]
+        last = A.indptr[b]
         # The constructor would copy views that cover less than half of their array.
         block = sp.csr_array((b - a, A.shape[1]), dtype=A.dtype)
         block.data = A.data[first:last]

@@ -155,8 +155,11 @@ class SignedGraphMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator): 
         tol = check_positive(self.tol, "tol")
         run = FrankWolfe(problem, d, nodes, trace, floor).run(max_iter, tol)
         self._publish(run.graph, order)
-        self.objective_, self.gap_, self.history_ = run.value, run.gap, run.history
-        self.n_iter_, self.converged_ = run.steps, run.converged
+        self.objective_ = run.value
+        self.gap_ = run.gap
+        self.history_ = run.history
+        self.n_iter_ = run.steps
+        self.converged_ = run.converged
         if run.interrupted:
             warnings.warn(
                 "interrupted; metric_ is the best metric so far", ConvergenceWarning, stacklevel=2

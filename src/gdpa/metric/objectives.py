@@ -89,8 +89,10 @@ def _lsml(y: NDArray[np.intp], D0: FloatArray) -> Loss:
     """
     i, j = np.triu_indices(y.size, 1)
     equal = y[i] == y[j]
-    si, sj = i[equal], j[equal]
-    di, dj = i[~equal], j[~equal]
+    si = i[equal]
+    sj = j[equal]
+    di = i[~equal]
+    dj = j[~equal]
 
     def loss(D: FloatArray) -> tuple[float, FloatArray]:
         near = _root(D[si, sj])

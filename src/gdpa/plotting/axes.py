@@ -16,9 +16,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 COLORS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
-    "#56B4E9", "#7F7F7F", "#000000", "#882255", "#999933",
-)  # fmt: skip
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#CC79A7",
+    "#E69F00",
+    "#56B4E9",
+    "#7F7F7F",
+    "#000000",
+    "#882255",
+    "#999933",
+)
 CLASS_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", "p")
 FAINT = "#9AA3AB"
 

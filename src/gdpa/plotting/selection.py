@@ -183,7 +183,8 @@ class SelectionDisplay(Display):
         targets = np.eye(n_classes)[codes]
         held_out = counts[codes] >= 2
         setting = state.tuning.setting
-        weight, loop = setting.label_weight, setting.self_loop
+        weight = setting.label_weight
+        loop = setting.self_loop
         system = LabeledSystem(state.first.graph.adjacency, diagonal, labeled, targets)
         blocks = labeled_blocks(system, [*loops, loop])
 

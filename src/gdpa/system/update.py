@@ -79,10 +79,12 @@ def update_scores(
     residual = np.zeros((n, k))
     free = np.ones(n, dtype=bool)
     free[after.kept] = False
-    given, gone = changed[~free[changed]], changed[free[changed]]
+    given = changed[~free[changed]]
+    gone = changed[free[changed]]
     visits = 0
     if after.kept.size:
-        rows, around = after.adjacency[given], after.adjacency[gone]
+        rows = after.adjacency[given]
+        around = after.adjacency[gone]
         residual += rows.T @ (new[given] - values[given])
         values[given] = new[given]
         # A node whose label was removed must satisfy its own equation.
