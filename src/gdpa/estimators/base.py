@@ -116,7 +116,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted._validate_params()
         refuse_order(nodes, X, "X")
         on_graph = self.graph == "precomputed" or is_graph(X)
-        A = fitted._check_precomputed(X, y, nodes) if on_graph else fitted._check_X(X, y)
+        A = fitted._check_precomputed(X, y, nodes) if on_graph else fitted._check_X(X)
         n = A.shape[0]
         if isinstance(y, Sized) and getattr(y, "ndim", 1) != 0 and len(y) != n:
             raise ValueError(
@@ -132,16 +132,13 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A = rescaler.transform(A)
         return fitted, own_copy(A, X), labels, options, rescaler
 
-    def _check_X(self, X: object, y: object = None, *, reset: bool = True) -> Features:
-        """Return checked features (encoded if X is a data frame), or rows of a graph.
-
-        In a fit, the labels `y` decide how some columns of a data frame are encoded.
-        """
+    def _check_X(self, X: object, *, reset: bool = True) -> Features:
+        """Return checked features (encoded if X is a data frame), or rows of a graph."""
         X = exact_numbers(X)
         if reset:
             self.__dict__.pop("encoder_", None)
         if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
-            encoded: Features | None = encoded_rows(self, X, y, reset=reset)
+            encoded: Features | None = encoded_rows(self, X, reset=reset)
             if encoded is not None:
                 return encoded
         dtypes = (np.float64, np.float32)
