@@ -38,17 +38,19 @@ def trivial_bounds(
     labeled: NDArray[np.intp],
     signs: FloatArray,
     bias: FloatArray | None = None,
+    *,
+    rows: sp.csr_array | None = None,
 ) -> FloatArray:
     """Return proved lower bounds of ``x' L x - 2 h' x`` over signs x that agree with the labels.
 
     ``L = diag(diagonal) - adjacency``. Each column of `signs` (labels of the labelled nodes, +1 or
-    -1) and of `bias` (h) is one problem. The bound is ``constant - sum |P|``, lowered by a bound on
-    the rounding errors.
+    -1) and of `bias` (h) is one problem. `rows` are the rows of the labelled nodes, if they are at
+    hand. The bound is ``constant - sum |P|``, lowered by a bound on the rounding errors.
     """
     n = diagonal.size
     free = np.ones(n, dtype=bool)
     free[labeled] = False
-    rows = adjacency[labeled]
+    rows = adjacency[labeled] if rows is None else rows
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.asarray(rows.T @ signs).reshape(n, -1)
         inside = float(rows.data[~free[rows.indices]].sum())
@@ -73,7 +75,9 @@ def trivial_bound(problem: GraphProblem) -> float:
     """Return the trivial bound of a binary problem, see :func:`trivial_bounds`."""
     known, bias = problem.labeled, problem.bias[:, None]
     signs = problem.labels[known, None].astype(np.float64)
-    return float(trivial_bounds(problem.adjacency, problem.diagonal, known, signs, bias)[0])
+    rows = problem.labeled_rows
+    found = trivial_bounds(problem.adjacency, problem.diagonal, known, signs, bias, rows=rows)
+    return float(found[0])
 
 
 def class_bounds(problem: ClassProblem) -> FloatArray:

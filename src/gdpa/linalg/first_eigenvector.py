@@ -18,7 +18,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -76,6 +76,27 @@ class EigenResult:
     converged: bool
     method: str
     message: str
+
+
+class Product(Protocol):
+    """What LOBPCG needs of a symmetric matrix."""
+
+    n: int
+
+    def dot(self, x: NDArray[np.float64], /) -> NDArray[np.float64]:
+        """Return ``A x``."""
+
+
+class Corrects(Protocol):
+    """A preconditioner that may be rebuilt during the iteration."""
+
+    def refresh(
+        self, iteration: int, x: NDArray[np.float64], residual: float, threshold: float, /
+    ) -> None:
+        """Rebuild it from the current vector, where that is worthwhile."""
+
+    def __call__(self, r: NDArray[np.float64], /) -> NDArray[np.float64]:
+        """Return the correction for a residual."""
 
 
 class Pair(NamedTuple):
@@ -249,7 +270,7 @@ def _fall_back(
     return best, f"{note}; the fallback did not converge either"
 
 
-def measured(A: Counted, v: NDArray[np.float64], method: str) -> Pair:
+def measured(A: Product, v: NDArray[np.float64], method: str) -> Pair:
     """Return a vector with its Rayleigh quotient and residual, computed by one product."""
     v = v / np.linalg.norm(v)
     w = A.dot(v)
@@ -282,21 +303,26 @@ def _ritz(
 
 
 def lobpcg(
-    A: Counted,
+    A: Product,
     start: NDArray[np.float64],
-    M: Correction,
+    M: Corrects,
     threshold: float,
     max_iter: int,
     callback: Callable[[Mapping[str, Any]], Any] | None,
+    second: NDArray[np.float64] | None = None,
 ) -> tuple[Pair, int, str]:
     """Run LOBPCG; return the pair, the number of iterations and the stopping reason.
 
-    Updated products are recomputed before convergence is accepted.
+    Updated products are recomputed before convergence is accepted. `second` is another vector with
+    which the start is combined.
     """
     S, AS = np.zeros((2, 3, A.n))
     S[0], AS[0] = start, A.dot(start)
     r = np.empty(A.n)
     used = 1  # number of basis rows in use, in the order x, w, p
+    if second is not None:
+        S[1], AS[1] = second, A.dot(second)
+        used = 2
     iteration = failed_checks = 0
     while True:
         ritz = _ritz(S[:used], AS[:used])

@@ -227,6 +227,11 @@ class GraphProblem:
         return np.flatnonzero(self.labels == 0)
 
     @cached_property
+    def labeled_rows(self) -> sp.csr_array:
+        """Rows of `adjacency` at the labelled nodes."""
+        return self.adjacency[self.labeled]
+
+    @cached_property
     def L(self) -> sp.csr_array:
         """The Laplacian."""
         return (sp.diags_array(self.diagonal) - self.adjacency).tocsr()

@@ -45,7 +45,6 @@ from ..problem.dual import (
 from . import gdpa_lp
 from .base import Outcome, Run, Solver, StopSolver
 from .gdpa_recovery import (
-    HOPELESS_RATIO,
     SAFE_RATIO,
     NodeRows,
     first_eigenvector_of_H,
@@ -223,37 +222,37 @@ class GDPA(Solver):
             return Outcome(np.zeros(problem.n_nodes), info={"recovery": "linear"})
         if self.recovery == "eigenvector":
             return self._eigenvector(rows)
+        if self.recovery == "linear":
+            return self._slackness(rows)
+        # No eigenvalue above this can be shown to be safe, because the constant mode bounds mu.
+        limit = SAFE_RATIO * rows.constant_mode
+        found = self._eigenvector(rows, give_up_above=limit)
+        ratio = np.inf
+        if found.converged and found.info["eigenvalue"] <= limit:
+            least = smallest_eigenvalue_bound(rows)
+            ratio = max(found.info["eigenvalue"], 0.0) / least if least > 0 else np.inf
+        about = "the first eigenvalue of H over the smallest one of its unlabelled part"
+        if ratio <= SAFE_RATIO:
+            reason = f"lambda / mu is at most {ratio:.2g}: {about}"
+        else:
+            found = self._slackness(rows)
+            reason = f"lambda / mu is not proved to be below {SAFE_RATIO:g}: {about}"
+        return replace(found, info={**found.info, "ratio_bound": ratio, "reason": reason})
+
+    def _slackness(self, rows: NodeRows) -> Outcome:
+        """Return the scores by complementary slackness."""
         slack = rows.solve(tol=self.tol, x0=None if self.x0 is None else np.asarray(self.x0))
-        found = Outcome(
+        return Outcome(
             slack.x,
             converged=slack.converged,
             message=slack.message,
             info={"recovery": "linear", "residual": slack.residual, "matvecs": slack.products},
         )
-        if self.recovery == "linear" or not slack.converged:
-            return found
-        least = smallest_eigenvalue_bound(rows)
-        ratio = rows.rayleigh(slack.x) / least if least > 0 else np.inf
-        if ratio <= HOPELESS_RATIO:
-            by_eigenvector = self._eigenvector(rows, x0=slack.x, least=least)
-            ratio = max(by_eigenvector.info["eigenvalue"], 0.0) / least
-            if ratio <= SAFE_RATIO and by_eigenvector.converged:
-                found = by_eigenvector
-        chosen = found.info["recovery"]
-        comparison = "at most" if chosen == "eigenvector" else "not proved to be below"
-        limit = ratio if chosen == "eigenvector" else SAFE_RATIO
-        reason = (
-            f"lambda / mu is {comparison} {limit:.2g}: the first eigenvalue of H over the smallest "
-            "one of its unlabelled part"
-        )
-        return replace(found, info={**found.info, "ratio_bound": ratio, "reason": reason})
 
-    def _eigenvector(
-        self, rows: NodeRows, *, x0: FloatArray | None = None, least: float | None = None
-    ) -> Outcome:
+    def _eigenvector(self, rows: NodeRows, *, give_up_above: float = np.inf) -> Outcome:
         """Return the first eigenvector of H, signed to agree with the known labels."""
         found = first_eigenvector_of_H(
-            rows, tol=self.tol, x0=x0, least=least, random_state=self.random_state
+            rows, tol=self.tol, give_up_above=give_up_above, random_state=self.random_state
         )
         scores = oriented(rows.problem, found.vector, self.sign) * np.sqrt(found.vector.size)
         info = {"recovery": "eigenvector", "eigenvalue": found.value, "matvecs": found.products}

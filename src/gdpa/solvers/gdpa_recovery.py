@@ -36,27 +36,29 @@ scaled by p, are ``(B_uu p)_i / p_i``. With ``B_uu p = 1`` the smallest of them 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy import linalg
 
 from ..arrays import FloatArray
 from ..linalg import first_eigenvector, solve_spd
+from ..linalg.first_eigenvector import lobpcg
 from ..linalg.operator import Difference, Matrix
+from ..linalg.preconditioners import Preconditioner, cholesky, jacobi
 from ..problem import GraphProblem
 from ..problem.dual import DualVariables, apex_weights, build_H
+from ..threads import one_thread
+from .base import STOPPED
 
 # Label weight in multiples of the largest degree of a labelled node, see safe_label_weight.
 SAFE_WEIGHT = 100.0
 # The eigenvector is used below this bound of rho: there it differs from the harmonic function by
 # less than that function's own length, by (4).
 SAFE_RATIO = 0.5
-# With a bound of rho above this, computing the eigenvector would not bring it below SAFE_RATIO: on
-# graphs of clouds the Rayleigh quotient exceeds lambda by a factor of at most 2 where rho < 1/2,
-# and the disc bound is at least 0.6 mu.
-HOPELESS_RATIO = 2.0
 # Labelled rows are solved by sweeps if the weight of the label is this multiple of the other edges:
 # a sweep then reduces the error by the same factor.
 HEAVY = 10.0
@@ -66,23 +68,27 @@ MOST_SWEEPS = 20
 # the other edges.
 FIRST_TOL = 1e-2
 SWEEP_FACTOR = 0.03
-# Matrices with fewer rows, or dense ones with fewer rows, are given to LAPACK (one eigenvector of
-# 300 rows takes 3 ms, of a dense matrix of 600 rows 12 ms, LOBPCG on the latter 30 ms).
-SMALL_ROWS = 300
-DENSE_ROWS = 600
+# Fewer unlabelled nodes are solved by one Cholesky factor, as in gdpa.linalg.solve_spd.
+FACTOR_ROWS = 500
+# Eigenvectors of fewer rows are computed by LAPACK: 100 rows take 0.5 ms, LOBPCG 1 ms.
+SMALL_ROWS = 120
+# A graph with this share of all pairs is full: its constant vector is nearly an eigenvector.
 DENSE_SHARE = 0.25
+# LOBPCG compares its vector with the constant one after this many steps.
+FIRST_STEPS = 4
+# After this many steps with Jacobi's preconditioner, the coarse system of
+# gdpa.linalg.first_eigenvector takes over, which needs H as a matrix.
+MOST_STEPS = 80
 
 
 @dataclass(frozen=True)
 class NodeSolution:
-    """Solution of the rows of the nodes for one shift.
+    """Solution of the rows of the nodes with lambda = 0.
 
     Parameters
     ----------
     x : ndarray of shape (n_nodes,)
         The solution; the entry of the apex is 1.
-    eigenvalue : float
-        lambda; 0 for complementary slackness.
     residual : float
         Residual.
     converged : bool
@@ -94,17 +100,10 @@ class NodeSolution:
     """
 
     x: FloatArray
-    eigenvalue: float
     residual: float
     converged: bool
     products: int
     message: str
-
-    @property
-    def vector(self) -> FloatArray:
-        """The unit vector ``(x, 1)``."""
-        v = np.append(self.x, 1.0)
-        return np.asarray(v / np.linalg.norm(v))
 
 
 class NodeRows:
@@ -133,20 +132,31 @@ class NodeRows:
     @cached_property
     def heavy(self) -> bool:
         """Whether the labels outweigh all other edges of the labelled nodes."""
-        known = self.problem.labeled
-        others = self.problem.adjacency[known].sum(axis=1)
-        return bool(known.size and (self.diagonal[known] >= HEAVY * others).all())
+        labeled = self.problem.labeled
+        if not labeled.size:
+            return False
+        others = self.problem.labeled_rows.sum(axis=1)
+        return bool((self.diagonal[labeled] >= HEAVY * others).all())
 
-    def apex_residual(self, x: FloatArray) -> float:
-        """Return ``y_(N+1) - q'x``, without cancellation where x agrees with heavy labels."""
-        size = np.abs(self.q)
-        return float(self.dual.y[-1] - size.sum() + (size * (1.0 - np.sign(self.q) * x)).sum())
+    @cached_property
+    def constant_mode(self) -> float:
+        """Rayleigh quotient of the constant vector in B_uu, an upper bound of mu."""
+        free = self.problem.unlabeled
+        return float((self.diagonal[free].sum() - self.unlabeled.matrix.sum()) / free.size)
 
-    def rayleigh(self, x: FloatArray) -> float:
-        """Return the Rayleigh quotient of ``(x, 1)`` in H, an upper bound of lambda."""
-        product = self.diagonal * x - self.problem.adjacency @ x
-        value = float(x @ (product - self.q)) + self.apex_residual(x)
-        return value / (float(x @ x) + 1.0)
+    @cached_property
+    def factor(self) -> Preconditioner | None:
+        """The inverse of B_uu by its Cholesky factor, where B_uu is small."""
+        diagonal = self.diagonal[self.problem.unlabeled]
+        if diagonal.size >= FACTOR_ROWS or not (diagonal > 0).all():
+            return None
+        s = 1.0 / np.sqrt(diagonal)
+        C = -self.unlabeled.toarray()
+        C *= s[:, None]
+        C *= s
+        C[np.diag_indices_from(C)] += 1.0
+        inverse = cholesky(C)
+        return None if inverse is None else lambda r: s * inverse(s * r)
 
     def solve(self, *, tol: float, x0: FloatArray | None = None) -> NodeSolution:
         """Solve ``B x = q``, complementary slackness.
@@ -164,96 +174,102 @@ class NodeRows:
         found = solve_spd(operator, self.q, x0=x0, tol=tol)
         return NodeSolution(
             x=found.x,
-            eigenvalue=0.0,
             residual=found.residual,
             converged=found.converged,
             products=found.matvecs,
             message=found.message,
         )
 
-    def solve_eigenvector(
-        self, *, tol: float, least: float, x0: FloatArray | None = None
-    ) -> NodeSolution:
-        """Solve ``(B - lambda) x = q`` together with the row of the apex, for heavy labels.
+    def solve_unlabeled(
+        self, rhs: FloatArray, x0: FloatArray | None, tol: float
+    ) -> tuple[FloatArray, float, int]:
+        """Solve ``B_uu x = rhs``; return x, the norm of its residual, and the products."""
+        if self.factor is not None:
+            return self.factor(rhs), 0.0, 0
+        block = Difference(self.unlabeled, self.diagonal[self.problem.unlabeled])
+        found = solve_spd(block, rhs, x0=x0, tol=tol)
+        return found.x, found.residual * float(np.linalg.norm(rhs)), found.matvecs
 
-        Parameters
-        ----------
-        tol : float
-            Residual ``|D^-1/2 (H v - lambda v)| / |v|``, where D is the diagonal of H over the mean
-            diagonal of L, and at least 1. The rows of labels and apex have large entries.
-        least : float
-            Lower bound of the smallest eigenvalue of B_uu; larger eigenvalues are not accepted.
-        x0 : ndarray of shape (n_nodes,), optional
-            Initial guess.
-        """
-        threshold = tol * float(self.problem.diagonal.mean())
-        return self._sweeps(threshold=threshold, x0=x0, least=least)
-
-    def _sweeps(
-        self, *, threshold: float, x0: FloatArray | None, least: float | None = None
-    ) -> NodeSolution:
-        """Alternate between unlabelled rows and labelled rows, which the labels dominate.
-
-        With `least` the row of the apex is solved too: after each sweep the shift becomes the
-        Rayleigh quotient of ``(x, 1)``. This is a Newton step for (2), whose f is decreasing and
-        concave below the smallest eigenvalue of B, so the shifts decrease to lambda.
-        """
-        known = self.problem.labeled
+    def _sweeps(self, *, threshold: float, x0: FloatArray | None) -> NodeSolution:
+        """Alternate between unlabelled rows and labelled rows, which the labels dominate."""
+        labeled = self.problem.labeled
         free = self.problem.unlabeled
-        adjacency = self.problem.adjacency
-        fixed = np.zeros(self.problem.n_nodes)
-        fixed[known] = self.problem.labels[known] if x0 is None else x0[known]
-        moving = np.zeros(self.problem.n_nodes)
-        moving[free] = 0.0 if x0 is None else x0[free]
-        unit = float(self.problem.diagonal.mean())
-        weight = np.maximum(self.diagonal / unit, 1.0)
-        shift = 0.0
+        rows = self.problem.labeled_rows
+        weight = self.diagonal[labeled]
+        x = self.problem.labels.astype(np.float64) if x0 is None else x0.copy()
+        start = None if x0 is None else x[free]
         products = 0
         inner = FIRST_TOL
         message = f"not converged after {MOST_SWEEPS} sweeps over the labelled nodes"
         for _ in range(MOST_SWEEPS):
-            pull = adjacency @ fixed
-            block = Difference(self.unlabeled, self.diagonal[free] - shift)
-            found = solve_spd(block, self.q[free] + pull[free], x0=moving[free], tol=inner)
-            moving[free] = found.x
-            pull += adjacency @ moving
-            products += found.matvecs + 2
-            x = fixed + moving
-            excess = self.diagonal * x - pull - self.q
-            value = 0.0
-            squares = float(excess @ excess)
-            if least is not None:
-                apex = self.apex_residual(x)
-                length = float(x @ x) + 1.0
-                value = (float(x @ excess) + apex) / length
-                excess -= value * x
-                last = (apex - value) ** 2 * unit / max(self.dual.y[-1], unit)
-                squares = (float(excess @ (excess / weight)) + last) / length
-            residual = float(np.sqrt(squares))
+            pull = rows.T @ x[labeled]
+            x[free], rest, matvecs = self.solve_unlabeled(self.q[free] + pull[free], start, inner)
+            start = x[free]
+            products += matvecs + 1
+            excess = weight * x[labeled] - rows @ x - self.q[labeled]
+            residual = float(np.hypot(np.linalg.norm(excess), rest))
             if residual <= threshold:
-                return NodeSolution(x, value, residual, True, products, "tolerance met")
-            if least is not None and value >= least:
-                message = "the eigenvalue may exceed the smallest one of the unlabelled nodes"
-                break
-            shift = value
-            fixed[known] = (self.q[known] + pull[known]) / (self.diagonal[known] - shift)
+                return NodeSolution(x, residual, True, products, "tolerance met")
+            x[labeled] -= excess / weight
             inner = max(SWEEP_FACTOR * inner, 1e-12)
-        return NodeSolution(x, value, residual, False, products, message)
+        return NodeSolution(x, residual, False, products, message)
+
+
+class BorderedOperator:
+    """Products with H, and Jacobi's preconditioner of H, without storing H.
+
+    Parameters
+    ----------
+    rows : NodeRows
+        The rows of the nodes.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows of H.
+    products : int
+        Number of products so far.
+    """
+
+    def __init__(self, rows: NodeRows) -> None:
+        self.rows = rows
+        self.n = rows.problem.n_nodes + 1
+        self.products = 0
+        self._jacobi = jacobi(np.append(rows.diagonal, rows.dual.y[-1]))
+
+    def dot(self, v: FloatArray) -> FloatArray:
+        """Return ``H v``."""
+        self.products += 1
+        rows = self.rows
+        out = np.empty(self.n)
+        x, apex = v[:-1], v[-1]
+        np.multiply(rows.diagonal, x, out=out[:-1])
+        out[:-1] -= rows.problem.adjacency @ x
+        out[:-1] -= apex * rows.q
+        out[-1] = rows.dual.y[-1] * apex - rows.q @ x
+        return out
+
+    def refresh(self, *_: object) -> None:
+        """Keep the preconditioner."""
+
+    def __call__(self, r: FloatArray) -> FloatArray:
+        """Apply the preconditioner."""
+        return np.asarray(self._jacobi(r))
 
 
 def safe_label_weight(problem: GraphProblem) -> float:
     """Return the weight a of labels with which the first eigenvector of H keeps them.
 
     The row of a labelled node l gives ``v_l - xh_l v_(N+1) = (lambda v_l - (K v)_l) / a``, and
-    ``|(K v)_l| <= 2 d_l max |v|`` with the degree d_l, the sum of its weights in L. With a = 100
-    times the largest d_l the labels are kept up to 2 % of the largest entry.
+    ``|lambda v_l - (K v)_l| <= 2 d max |v|`` with the largest degree d of a labelled node. With
+    a = 100 d the labels are kept up to 2 % of the largest entry.
 
     Parameters
     ----------
     problem : GraphProblem
         The problem.
     """
-    degrees = problem.adjacency[problem.labeled].sum(axis=1)
+    degrees = problem.labeled_rows.sum(axis=1)
     return SAFE_WEIGHT * float(degrees.max(initial=0.0)) or 1.0
 
 
@@ -277,7 +293,7 @@ def smallest_eigenvalue_bound(rows: NodeRows, *, tol: float = 1e-3) -> float:
     if (diagonal <= 0).any():
         return 0.0
     with warnings.catch_warnings(action="ignore"):  # an imprecise p gives a weaker bound
-        p = solve_spd(Difference(rows.unlabeled, diagonal), np.ones(free.size), tol=tol).x
+        p, _, _ = rows.solve_unlabeled(np.ones(free.size), None, tol)
     if not (p > 0).all():
         return 0.0
     left_ends = diagonal - (rows.unlabeled.matrix @ p) / p
@@ -301,7 +317,7 @@ class Eigenvector:
     message : str
         Why the solver stopped.
     method : str
-        "dense" (LAPACK), "newton" or "lobpcg".
+        "dense" (LAPACK), "lobpcg" (without storing H) or "first_eigenvector".
     """
 
     vector: FloatArray
@@ -316,48 +332,39 @@ def first_eigenvector_of_H(
     rows: NodeRows,
     *,
     tol: float = 1e-6,
-    least: float | None = None,
     x0: FloatArray | None = None,
+    give_up_above: float = np.inf,
     random_state: int = 0,
 ) -> Eigenvector:
     """Return the first eigenvector of H.
 
-    Small matrices are given to LAPACK. With heavy labels the rows of the nodes are solved together
-    with the eigenvalue, which costs little more than complementary slackness. Otherwise, and where
-    that method cannot exclude other eigenvectors, LOBPCG starts from its last vector.
+    Small matrices are given to LAPACK. With heavy labels LOBPCG starts from the vote of the
+    labelled neighbours and works without storing H. Otherwise, and where that needs many steps,
+    :func:`gdpa.linalg.first_eigenvector` continues.
 
     Parameters
     ----------
     rows : NodeRows
         The rows of the nodes.
     tol : float, default=1e-6
-        Residual of :meth:`NodeRows.solve_eigenvector`; LOBPCG uses 1e-9.
-    least : float, optional
-        Lower bound of the smallest eigenvalue of B_uu (:func:`smallest_eigenvalue_bound`).
+        Residual ``|H v - lambda v|`` of a unit vector over the mean diagonal of L;
+        :func:`gdpa.linalg.first_eigenvector` uses 1e-9 over a low quantile of the row sums.
     x0 : ndarray of shape (n_nodes,), optional
         Initial guess with 1 at the apex.
+    give_up_above : float, optional
+        Stop, not converged, as soon as the eigenvalue near the current vector is larger.
     random_state : int, default=0
-        Random seed of LOBPCG without an initial guess.
+        Random seed without an initial guess and without labels.
     """
     problem = rows.problem
     n = problem.n_nodes
-    dense = problem.adjacency.nnz >= DENSE_SHARE * n * n
-    if rows.q.any() and n < (DENSE_ROWS if dense else SMALL_ROWS):
+    if rows.q.any() and n < SMALL_ROWS:
         return _by_lapack(rows)
     if rows.heavy:
-        least = smallest_eigenvalue_bound(rows) if least is None else least
-        with warnings.catch_warnings(action="ignore"):  # LOBPCG takes over and warns
-            found = rows.solve_eigenvector(tol=tol, least=least, x0=x0)
-        if found.converged:
-            return Eigenvector(
-                vector=found.vector,
-                value=found.eigenvalue,
-                converged=True,
-                products=found.products,
-                message=found.message,
-                method="newton",
-            )
-        x0 = found.x
+        found = _by_lobpcg(rows, tol, x0, give_up_above)
+        if found.converged or found.value > give_up_above:
+            return found
+        x0 = found.vector[:-1] / (found.vector[-1] or 1.0)
     v0 = None if x0 is None else np.append(x0, 1.0)
     general = first_eigenvector(
         build_H(problem, rows.dual), v0=v0, tol=1e-9, random_state=random_state
@@ -368,6 +375,47 @@ def first_eigenvector_of_H(
         converged=general.converged,
         products=general.matvecs,
         message=general.message,
+        method="first_eigenvector",
+    )
+
+
+def _by_lobpcg(
+    rows: NodeRows, tol: float, x0: FloatArray | None, give_up_above: float
+) -> Eigenvector:
+    """Run LOBPCG on H; combine the vote with the constant vector where that is near the first."""
+    problem = rows.problem
+    H = BorderedOperator(rows)
+    if x0 is None:
+        x0 = problem.labels.astype(np.float64)
+        free = problem.unlabeled
+        votes = problem.labeled_rows.T @ x0[problem.labeled] + rows.q
+        x0[free] = (votes / rows.diagonal)[free]
+    v = np.append(x0, 1.0)
+    v /= np.linalg.norm(v)
+    constant = np.append((problem.labels == 0).astype(np.float64), 0.0)
+    constant /= np.linalg.norm(constant)
+    threshold = tol * float(problem.diagonal.mean())
+
+    def too_large(report: Mapping[str, Any]) -> bool:
+        return bool(report["value"] - report["residual"] > give_up_above)
+
+    def hopeless(report: Mapping[str, Any]) -> bool:
+        behind = report["iteration"] == FIRST_STEPS and report["value"] >= rows.constant_mode
+        return behind or too_large(report)
+
+    full = problem.adjacency.nnz >= DENSE_SHARE * problem.n_nodes**2
+    with one_thread():
+        if not full:
+            pair, _, note = lobpcg(H, v, H, threshold, MOST_STEPS, hopeless)
+            v = pair.vector
+        if full or (note == STOPPED and pair.value <= give_up_above):
+            pair, _, note = lobpcg(H, v, H, threshold, MOST_STEPS, too_large, constant)
+    return Eigenvector(
+        vector=pair.vector,
+        value=pair.value,
+        converged=pair.residual <= threshold,
+        products=H.products,
+        message=f"{note}, residual {pair.residual:.2e} (threshold {threshold:.2e})",
         method="lobpcg",
     )
 
