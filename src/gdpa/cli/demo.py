@@ -84,10 +84,12 @@ def _compare() -> Iterator[dict[str, Any]]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.semi_supervised import LabelSpreading
 
+    from ..estimators import GDPAClassifier
     from ..graph import rescale_minmax
 
     methods: dict[str, Callable[[], Any]] = {
-        "gdpa": lambda: new_classifier().set_params(unlabeled=-1),
+        "committee": lambda: new_classifier().set_params(unlabeled=-1),
+        "GDPAClassifier": GDPAClassifier,
         "LabelSpreading": lambda: LabelSpreading(kernel="knn"),
         "logistic regression": lambda: LogisticRegression(max_iter=1000),
         "random forest": lambda: RandomForestClassifier(random_state=0),
@@ -102,7 +104,7 @@ def _compare() -> Iterator[dict[str, Any]]:
                 known = _few_labels(y, draw)
                 start = time.perf_counter()
                 model = new()
-                if method in ("gdpa", "LabelSpreading"):
+                if method in ("committee", "GDPAClassifier", "LabelSpreading"):
                     predicted = model.fit(Z, np.where(known, y, -1)).transduction_[~known]
                 else:
                     predicted = model.fit(Z[known], y[known]).predict(Z[~known])
@@ -142,7 +144,7 @@ def _report(rows: list[dict[str, Any]]) -> tuple[str, str]:
     comparison = section(
         "comparison",
         "Comparison",
-        "{{ html.table(header, rows, caption=caption, numeric=(1, 2, 3, 4), row_headers=true) }}",
+        "{{ html.table(header, rows, caption=caption, numeric=range(1, 6), row_headers=true) }}",
         caption=CAPTION,
         header=header,
         rows=lines,
