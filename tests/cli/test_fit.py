@@ -30,7 +30,9 @@ def grouped(n=90, labels=10, seed=0):
             f"{1 + int(d)}.{1 + g * 6}.2020"
             for d, g in zip(rng.integers(0, 27, n), group, strict=True)
         ],
-        "note": [("quiet river ", "loud engine ")[g] + str(rng.integers(1000)) for g in group],
+        "note": [
+            ("a quiet river, no ", "a loud engine, no ")[g] + str(rng.integers(1000)) for g in group
+        ],
         "answer": [("no", "yes")[g] if i < labels else "" for i, g in enumerate(group)],
     }
 

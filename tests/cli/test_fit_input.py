@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 
+import numpy as np
 import pytest
 
 ROWS = "".join(f"{i},{i % 7},{'ab'[i % 2] if i < 10 else ''}\n" for i in range(30))
@@ -64,12 +65,15 @@ def test_only_close_names_are_suggested(refused, command, tmp_path):
 
 
 def test_thousands_of_categories_are_taken_as_text_with_a_word(command, tmp_path):
-    lines = [f"{i % 5},{i},word of {i},{'ab'[i % 2] if i < 20 else ''}" for i in range(3_000)]
-    (tmp_path / "t.csv").write_text("u,v,text,y\n" + "\n".join(lines))
+    drawn = np.random.default_rng(0).integers(0, 2, 3_000)
+    known = ["ab"[c] if i % 50 == 0 else "" for i, c in enumerate(drawn)]
+    lines = [f"{i % 5},{i},the word of number {i},k{i:x}q,{y}" for i, y in enumerate(known)]
+    (tmp_path / "t.csv").write_text("u,v,text,code,y\n" + "\n".join(lines))
     ended = command("fit", "t.csv", "-t", "y", "--out", "p.csv")
     assert ended.code == 0
     assert "features of words and character n-grams" in ended.err
     assert "(3,000 distinct texts)" in ended.err
+    assert "column 'code': left out: held-out labels are predicted no better with it" in ended.err
     assert "'v': left out: numbers the rows" in ended.err
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 3_001
 

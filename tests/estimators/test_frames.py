@@ -35,7 +35,9 @@ def people(seed=0):
         "member": rng.random(N) < 0.2 + 0.6 * group,
         "size": rng.choice(["low", "medium", "high"], N),
         "since": (np.datetime64("2019-01-01") + rng.integers(0, 700, N)).astype("datetime64[us]"),
-        "note": [("quiet river ", "loud engine ")[g] + str(rng.integers(50)) for g in group],
+        "note": [
+            ("a quiet river, no ", "a loud engine, no ")[g] + str(rng.integers(50)) for g in group
+        ],
     }, group
 
 
@@ -216,3 +218,46 @@ def test_a_text_column_without_any_text_in_new_rows():
     found = model.predict_proba(new)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
+
+
+def coordinates_and_codes(seed, n=800):
+    """Two numbers that decide between eight regions, beside random short strings."""
+    rng = np.random.default_rng(seed)
+    place = rng.uniform(size=(n, 2))
+    region = np.floor(4 * place[:, 0]).astype(int) + 4 * (place[:, 1] > 0.5)
+    letters = np.array(list("ABCDEFGHJKLMNPQRSTUVWXYZ"))
+    table = {
+        "code": ["".join(rng.choice(letters, 3)) for _ in range(n)],
+        "name": [f"{rng.choice(letters)}{rng.integers(1000)} field" for _ in range(n)],
+        "town": [f"town {i}" for i in rng.zipf(1.5, n) % 300],
+        "north": place[:, 0],
+        "east": place[:, 1],
+    }
+    return table, np.array([f"region {r}" for r in region], dtype=object)
+
+
+@pytest.mark.parametrize("n_labels", [40, 160])
+def test_random_short_strings_do_not_hide_numbers_that_decide(n_labels):
+    from sklearn.ensemble import RandomForestClassifier
+
+    table, truth = coordinates_and_codes(0)
+    rng = np.random.default_rng(1)
+    known = np.isin(np.arange(truth.size), rng.choice(truth.size, n_labels, replace=False))
+    y = np.where(known, truth, None)
+    model = CommitteeClassifier(unlabeled=None).fit(table, y)
+    used = {plan.name for plan in model.columns_ if plan.encoding is not None}
+    assert {"north", "east"} <= used
+    assert not {"code", "name"} & used
+    right = (model.transduction_ == truth)[~known].mean()
+    numbers = {name: table[name] for name in ("north", "east")}
+    alone = CommitteeClassifier(unlabeled=None).fit(numbers, y)
+    assert right >= (alone.transduction_ == truth)[~known].mean() - 0.02
+    X = np.column_stack(list(numbers.values()))
+    forest = RandomForestClassifier(random_state=0).fit(X[known], truth[known])
+    assert right >= (forest.predict(X) == truth)[~known].mean() - 0.05
+
+
+def test_a_table_whose_labels_have_another_length_is_refused():
+    table, truth = coordinates_and_codes(0, 60)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        CommitteeClassifier(unlabeled=None).fit(table, truth[:50])

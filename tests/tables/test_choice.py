@@ -76,6 +76,20 @@ def test_an_identifier_that_predicts_is_a_number(table):
     assert found["key"] == "left out"
 
 
+def test_codes_that_look_like_identifiers_are_used_if_they_predict(table):
+    columns, known = table
+    group = (np.array(columns["zip"]) // 10_000).tolist()
+    few = {
+        "number": columns["number"],
+        "plate": [f"{'WXYZ'[g - 1]}-{k}" for g, k in zip(group, columns["key"], strict=True)],
+        "part": [f"P-{k}" for k in columns["key"]],
+    }
+    assert kinds(TableEncoder().fit(few))["plate"] == "left out"
+    found = kinds(TableEncoder().fit(few, known))
+    assert found["plate"] == "text"
+    assert found["part"] == "left out"
+
+
 def test_what_the_user_says_is_not_questioned(table):
     columns, known = table
     wanted = {"noise": "text", "key": "number"}
@@ -98,11 +112,38 @@ def test_frequent_values_are_categories_and_the_rest_is_one_more():
     assert (Z[0, 1:] != Z[1, 1:]).any()
 
 
-def test_few_labels_decide_nothing(table):
+def test_with_few_labels_short_strings_that_seldom_repeat_are_left_out(table):
     columns, known = table
-    few = np.where(np.arange(N) < 40, known, -1)
+    few = np.where(np.arange(N) < 30, known, -1)
     assert labelled_sample(few, 0) is None
-    assert kinds(TableEncoder().fit(columns, few)) == kinds(TableEncoder().fit(columns))
+    found = kinds(TableEncoder().fit(columns, few))
+    unseen = kinds(TableEncoder().fit(columns))
+    assert {name for name in found if found[name] != unseen[name]} == {
+        name for name in unseen if unseen[name] == "text"
+    }
+    assert found["noise"] == "left out"
+    only = {"prefix": columns["prefix"], "row": columns["row"]}
+    assert kinds(TableEncoder().fit(only, few))["prefix"] == "text"  # there is nothing else
+
+
+def test_many_ambiguous_columns_share_the_comparisons():
+    codes = np.arange(3000) % 3
+    assert labelled_sample(codes, 0, 12).size == 1000
+    assert labelled_sample(codes, 0, 30).size == 400
+    assert labelled_sample(codes, 0, 3000).size == 200
+
+
+@pytest.mark.slow
+def test_the_statistic_of_a_column_that_says_nothing_is_about_standard_normal():
+    # The share that passes at two standard errors is small, whatever else is in the table.
+    rng = np.random.default_rng(0)
+    passed = 0
+    for seed in range(40):
+        codes = rng.integers(0, 3, 120)
+        helpful = codes[:, None] + rng.normal(size=(120, 1))
+        noise = [rng.normal(size=(120, 5))]
+        passed += choose_variants([helpful], [noise], [2.0], codes, seed) != [None]
+    assert passed <= 6  # 2.3 % expected; 7 or more of 40 have a probability of 1e-4
 
 
 def test_losses_are_those_of_rows_that_a_tree_has_not_seen():
@@ -120,7 +161,7 @@ def test_losses_are_those_of_rows_that_a_tree_has_not_seen():
 
 def test_classes_of_any_type():
     assert class_codes(["b", "a", None, "", "b"], 5).tolist() == [1, 0, -1, -1, 1]
-    assert class_codes(np.array([3, -1, 5]), 3).tolist() == [0, -1, 1]
+    assert class_codes(np.array([3, -1, 5]), 3).tolist() == [1, -1, 2]  # equal or not counts
     assert class_codes(np.array([0.5, 1.5, np.nan]), 3).tolist() == [-1, -1, -1]
     with pytest.raises(ValueError, match="y has 2 values, the table has 3 rows"):
         class_codes([1, 2], 3)

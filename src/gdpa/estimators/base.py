@@ -99,6 +99,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         given: dict[str, Any] = dict(vars(self.options or GraphOptions()))
         if hasattr(self, "encoder_"):  # the encoder has already rescaled the columns
             given["rescale"] = None
+            given["feature_groups"] = self.columns_.feature_groups
         for f in fields(FitOptions):
             if f.name not in given and hasattr(self, f.name):
                 value = getattr(self, f.name)
@@ -116,7 +117,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fitted._validate_params()
         refuse_order(nodes, X, "X")
         on_graph = self.graph == "precomputed" or is_graph(X)
-        A = fitted._check_precomputed(X, y, nodes) if on_graph else fitted._check_X(X)
+        A = fitted._check_precomputed(X, y, nodes) if on_graph else fitted._check_X(X, y)
         n = A.shape[0]
         if isinstance(y, Sized) and getattr(y, "ndim", 1) != 0 and len(y) != n:
             raise ValueError(
@@ -132,13 +133,16 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A = rescaler.transform(A)
         return fitted, own_copy(A, X), labels, options, rescaler
 
-    def _check_X(self, X: object, *, reset: bool = True) -> Features:
-        """Return checked features (encoded if X is a data frame), or rows of a graph."""
+    def _check_X(self, X: object, y: object = None, *, reset: bool = True) -> Features:
+        """Return checked features (encoded if X is a data frame), or rows of a graph.
+
+        In a fit, the labels `y` decide how some columns of a data frame are encoded.
+        """
         X = exact_numbers(X)
         if reset:
             self.__dict__.pop("encoder_", None)
         if not isinstance(X, np.ndarray) or hasattr(self, "encoder_"):
-            encoded: Features | None = encoded_rows(self, X, reset=reset)
+            encoded: Features | None = encoded_rows(self, X, y, reset=reset)
             if encoded is not None:
                 return encoded
         dtypes = (np.float64, np.float32)

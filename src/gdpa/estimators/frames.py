@@ -13,10 +13,11 @@ from sklearn.utils.validation import validate_data
 from ..tables.encoder import TableEncoder
 from ..tables.frames import BLOCK_ROWS, table_of
 from ..tables.table import Column, Table, is_frame
+from .labels import encode_labels
 from .options import GraphOptions
 
 
-def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
+def encoded_rows(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> Any:
     """Return the encoded features of a data frame, or None if X is an array.
 
     Parameters
@@ -25,6 +26,8 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         Gets ``encoder_``, ``n_features_in_`` and ``feature_names_in_`` if `reset`.
     X : object
         Input of `fit` or `predict`.
+    y : array-like, optional
+        Labels of `fit`; those that are known decide how some columns are encoded.
     reset : bool
         Whether this is `fit`.
     """
@@ -45,7 +48,11 @@ def encoded_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
         encoder = TableEncoder(columns=given, scale=scale, random_state=seed)
         if isinstance(given, TableEncoder):
             encoder = clone(given)
-        adopt_encoder(estimator, encoder.fit(table))
+        codes = None if y is None else encode_labels(y, estimator.unlabeled).codes
+        n_rows = table.n_rows if isinstance(table, Table) else len(table)
+        if codes is not None and codes.size != n_rows:
+            codes = None  # the caller raises the error
+        adopt_encoder(estimator, encoder.fit(table, codes))
     assert encoder is not None
     features, notes = encoder.encode(table)
     for note in notes:

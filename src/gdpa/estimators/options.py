@@ -110,6 +110,8 @@ class FitOptions(GraphOptions):
         Start of the fit on the monotonic clock.
     policy : Policy
         Size limits.
+    feature_groups : ndarray of int of shape (n_features,), optional
+        The column of the data frame that each feature belongs to.
     """
 
     graph: str = "knn"
@@ -124,6 +126,7 @@ class FitOptions(GraphOptions):
     verbose: int = 0
     started: float = field(default_factory=time.monotonic, compare=False)
     policy: Policy = DEFAULT_POLICY
+    feature_groups: NDArray[np.intp] | None = field(default=None, compare=False)
 
 
 def report(

@@ -6,6 +6,11 @@ measurement, such as a postal code. Without labels one cannot know. With labels,
 fitted to each variant of the table. The variant with the smallest loss on the rows that a tree has
 not seen (out of bag) is kept, if it is better than a permutation of itself. The forest draws
 columns by group, so a column with many features is not drawn more often than others.
+
+The comparison is a test: the mean gain over the permutation, divided by its standard error, is
+about standard normal for a column that says nothing. (Measured with random codes, cities and
+numbers beside 14 real tables with 30, 100 and 400 labels, 240 columns: mean 0.1, deviation 1.05;
+4 % are above 2, none is above 3.)
 """
 
 from __future__ import annotations
@@ -18,17 +23,22 @@ from numpy.typing import NDArray
 
 from ..graph.forest import balanced_columns
 
-# Fewer labelled rows do not tell variants apart; more take longer and change little.
-LEAST_LABELS = 50
+# With fewer labels hardly any column passes the test.
+LEAST_LABELS = 20
+# More labelled rows take longer and change little. All columns together get a limited number, so
+# that a table with many ambiguous columns takes no longer than one with twelve.
 MOST_LABELS = 1000
+MOST_COMPARED = 12_000
 TREES = 30
-# Standard errors by which a column must be better than its permutation. For what looks like an
-# identifier the doubt is greater.
+# Standard errors by which a column must be better than its permutation: levels of 2 and 0.1 %. For
+# what looks like an identifier the doubt is greater.
 STRING_DOUBT = 2.0
 IDENTIFIER_DOUBT = 3.0
 
 
-def labelled_sample(codes: NDArray[Any], random_state: int) -> NDArray[np.intp] | None:
+def labelled_sample(
+    codes: NDArray[Any], random_state: int, n_columns: int = 1
+) -> NDArray[np.intp] | None:
     """Return the rows by which variants are compared; None if there are too few.
 
     Parameters
@@ -37,19 +47,23 @@ def labelled_sample(codes: NDArray[Any], random_state: int) -> NDArray[np.intp] 
         Class of each row, -1 where unknown.
     random_state : int
         Random seed of the sample.
+    n_columns : int, default=1
+        Number of columns to compare.
 
     Returns
     -------
     ndarray of int or None
-        At most 1,000 rows with labels of classes that have at least two.
+        At most 1,000 rows with labels of classes that have at least two; fewer if there are more
+        than twelve columns.
     """
     counts = np.bincount(codes[codes >= 0], minlength=1)
     usable = np.flatnonzero((codes >= 0) & (counts[codes] >= 2))
     if usable.size < LEAST_LABELS or (counts >= 2).sum() < 2:
         return None
-    if usable.size > MOST_LABELS:
+    most = max(10 * LEAST_LABELS, min(MOST_LABELS, MOST_COMPARED // max(n_columns, 1)))
+    if usable.size > most:
         rng = np.random.default_rng(random_state)
-        usable = np.sort(rng.choice(usable, MOST_LABELS, replace=False))
+        usable = np.sort(rng.choice(usable, most, replace=False))
     return usable
 
 

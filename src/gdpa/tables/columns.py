@@ -227,19 +227,11 @@ class ColumnList(tuple[ColumnPlan, ...]):
 
         With it a column counts as one column, however many features it has: in the columns that
         the trees of a forest draw (:func:`gdpa.graph.forest.balanced_columns`) and in distances.
+        For 100 extremely randomised trees on 16 tables with categories, three draws, drawing groups
+        lowers the error from 39.7 to 39.1 % with 5 labels per class, and from 31.4 to 30.2 % with
+        20. Drawing each category as a group of its own raises it to 40.3 and 31.5 %.
         """
         return np.repeat(np.arange(len(self)), list(map(attrgetter("n_features"), self)))
-
-    @property
-    def split_groups(self) -> NDArray[np.intp]:
-        """Like `feature_groups`, but each category of a category column is a group of its own.
-
-        The indicator of one category says little, so a random split finds the right one only if
-        indicators are drawn often. Features of a text each say something about all rows.
-        """
-        groups = self.feature_groups
-        single = np.array([plan.kind == "category" for plan in self], dtype=bool)[groups]
-        return np.where(single, len(self) + np.arange(groups.size), groups)
 
     def encode(
         self,

@@ -43,6 +43,7 @@ SCALES = ("robust", "standard", "minmax", "none")
 HALF_PRECISION = 2**24
 BY_LABELS = "chosen by held-out labels"
 NO_USE = "held-out labels are predicted no better with it"
+TOO_FEW = "short strings that seldom repeat, and too few labels to see whether they help"
 WEAK = (
     "without a pretrained model, features of photographs are weak (about 40 % accuracy on CIFAR-10 "
     "with 20 labels per class, 67 % with a model); use --embed mobilenet (embed= in Python)"
@@ -143,7 +144,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_rows,), optional
             Class of each row; None, NaN, an empty text or -1 where it is unknown. It decides about
             columns that could be several things (``gdpa.tables.choice``): short strings with
-            many values, and integers that look like identifiers. At least 50 labels are needed.
+            many values, and integers that look like identifiers. With fewer than 20 labels, short
+            strings that seldom repeat are left out if there are other columns.
 
         Returns
         -------
@@ -235,15 +237,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, table: Table, plans: list[ColumnPlan], settled: set[str], codes: NDArray[np.intp]
     ) -> list[ColumnPlan]:
         """Return the plans with the variants that predict held-out labels best."""
-        rows = labelled_sample(codes, self.random_state)
         found = {
             k: self._variants(plan, column, table.source)
             for k, (plan, column) in enumerate(zip(plans, table.columns, strict=True))
             if plan.name not in settled
         }
         ambiguous = {k: variants for k, variants in found.items() if variants}
-        if rows is None or not ambiguous:
+        if not ambiguous:
             return plans
+        rows = labelled_sample(codes, self.random_state, len(ambiguous))
+        if rows is None:
+            return self._without(plans, [k for k in ambiguous if plans[k].kind == "text"], TOO_FEW)
 
         def features(k: int, plan: ColumnPlan) -> NDArray[Any]:
             column = table.columns[k]
@@ -266,23 +270,30 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             codes[rows],
             self.random_state,
         )
-        decided = list(plans)
+        decided, useless = list(plans), []
         for (k, variants), best in zip(ambiguous.items(), chosen, strict=True):
             if best is not None:
                 decided[k] = variants[best]
             elif plans[k].kind != "left out":
-                decided[k] = replace(plans[k], kind="left out", encoding=None, reason=NO_USE)
-        return decided if ColumnList(decided).n_features else plans
+                useless.append(k)
+        return self._without(decided, useless, NO_USE)
+
+    @staticmethod
+    def _without(plans: list[ColumnPlan], places: list[int], reason: str) -> list[ColumnPlan]:
+        """Return the plans with some columns left out, unless no other column can be used."""
+        kept = list(plans)
+        for k in places:
+            kept[k] = replace(plans[k], kind="left out", encoding=None, reason=reason)
+        return kept if ColumnList(kept).n_features else plans
 
     def _variants(self, plan: ColumnPlan, column: Column, source: str) -> list[ColumnPlan]:
         """Return what an ambiguous column could be, besides nothing; empty for other columns."""
         name = plan.name
-        identifier = plan.kind == "left out" and plan.reason.startswith("identifier")
-        if identifier and column.texts is None and not column.moments:
+        if plan.kind == "left out" and plan.reason.startswith("identifier") and not column.moments:
             why = f"looks like an identifier, but predicts labels: {BY_LABELS}"
-            return [
-                self._learned(ColumnPlan(name, "number", why, NumberFormat()), plan, column, source)
-            ]
+            number = ColumnPlan(name, "number", why, NumberFormat())
+            variant = number if column.texts is None else ColumnPlan(name, "text", why)
+            return [self._learned(variant, plan, column, source)]
         if plan.kind == "text" and not reads_like_text(column.texts or ()):
             if not frequent_values(column, self.max_categories)[0]:
                 return [plan]
@@ -497,9 +508,12 @@ def class_codes(y: Any, n_rows: int) -> NDArray[np.intp]:
 
     Targets that are not classes (numbers with a fraction) are unknown.
     """
+    given = np.asarray(y)
+    if given.size != n_rows:
+        raise ValueError(f"y has {given.size} values, the table has {n_rows} rows")
+    if given.dtype.kind == "i":
+        return np.where(given.ravel() < 0, -1, np.unique(given, return_inverse=True)[1].ravel())
     values = np.asarray(y, dtype=object).ravel()
-    if values.size != n_rows:
-        raise ValueError(f"y has {values.size} values, the table has {n_rows} rows")
     unknown = np.array([is_unknown(value) for value in values], dtype=bool)
     codes = np.full(values.size, -1, dtype=np.intp)
     if any(isinstance(v, float | np.floating) and v % 1 for v in values[~unknown]):
