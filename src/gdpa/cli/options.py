@@ -32,8 +32,8 @@ WRITTEN = {"out", "proof", "model", "report", "log", "work", "help"}
 # Sections of ``--help``, in order, and the parameters in each.
 GROUPS = {
     "Input": "target labels labeling problem format delimiter header encoding unlabeled id_column "
-    "drop column text image shape class_name edges skip_unknown duplicates",
-    "Model": "embed offline method method_options laplacian bound neighbors class_prior seed",
+    "drop column positive rows text image shape class_name edges skip_unknown duplicates",
+    "Model": "embed offline method method_options laplacian bound graph neighbors class_prior seed",
     "Output and report": "out proof model report keep compare sure all_classes escape log json",
     "Other": "",
 }

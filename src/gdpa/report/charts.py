@@ -11,6 +11,8 @@ from ..arrays import FloatArray, NDArray
 Chart = dict[str, object]
 
 LEVELS = 5  # of uncertainty
+CANVAS = 480  # width and height of a graph
+MARGIN = 12
 # Shapes of the classes as relative SVG paths of about equal area.
 SHAPES = (
     "m-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z",
@@ -128,6 +130,11 @@ def bars(labels: Sequence[str], values: Sequence[float], *, axis: str) -> Chart:
     }
 
 
+def _on_canvas(positions: FloatArray) -> FloatArray:
+    """Return positions of the unit square on the canvas of a graph, to a tenth."""
+    return np.asarray(np.rint(10 * (MARGIN + positions * (CANVAS - 2 * MARGIN))) / 10)
+
+
 def graph(
     positions: FloatArray,
     edges: NDArray[np.intp],
@@ -156,9 +163,7 @@ def graph(
     dict
         Paths for the template.
     """
-    size, margin = 480, 12
-    rounded = np.rint(10 * (margin + positions * (size - 2 * margin))) / 10
-    places = [f"{x:g} {y:g}" for x, y in rounded]
+    places = [f"{x:g} {y:g}" for x, y in _on_canvas(positions)]
     ring = "m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"
     dots = []
     for kind in np.unique(kinds):
@@ -166,9 +171,72 @@ def graph(
         path = "".join(f"M{places[i]}{shape}" for i in np.flatnonzero(kinds == kind))
         dots.append((f"{'u' if levels else 'k'}{kind}", path))
     return {
-        "width": size,
-        "height": size,
+        "width": CANVAS,
+        "height": CANVAS,
         "edges": "".join(f"M{places[i]}L{places[j]}" for i, j in edges),
         "dots": dots,
         "rings": "".join(f"M{places[i]}{ring}" for i in np.flatnonzero(labeled)),
     }
+
+
+def intervals(
+    left: FloatArray, right: FloatArray, *, low: float, high: float, mark: float
+) -> Chart:
+    """Lay out intervals on the real axis, one line each; their left ends are dots.
+
+    Parameters
+    ----------
+    left, right : ndarray
+        Ends of the intervals; what lies beyond the axis is cut off.
+    low, high : float
+        Ends of the axis.
+    mark : float
+        Position of the dashed line.
+
+    Returns
+    -------
+    dict
+        Paths for the template.
+    """
+    start, end, top, step = 16, 464, 10, 6
+    span = (high - low) or 1.0
+    place = _scale(low - 0.04 * span, high, start, end)
+    base = top + step * left.size + 6
+    heights = top + step * np.arange(left.size)
+    lines = "".join(
+        f"M{place(a):.1f} {y}H{min(place(b), end):.1f}"
+        for a, b, y in zip(left, right, heights, strict=True)
+    )
+    dots = "".join(f"M{place(a) - 2:.1f} {y}h4" for a, y in zip(left, heights, strict=True))
+    return {
+        "width": 480, "height": base + 30, "left": start, "right": end, "base": base, "top": top,
+        "lines": lines,
+        "dots": dots,
+        "ticks": [(place(t), f"{t:.4g}") for t in _ticks(low, high)],
+        "mark": place(mark),
+        "low": float(left.min()),
+        "high": float(left.max()),
+        "value": mark,
+    }  # fmt: skip
+
+
+def star(name: str, centre: tuple[float, float], leaves: FloatArray) -> Chart:
+    """Lay out a node with edges to others, in the coordinates of :func:`graph`.
+
+    Parameters
+    ----------
+    name : str
+        Style of the edges.
+    centre : tuple of float
+        Position of the node in the unit square.
+    leaves : ndarray of shape (n, 2)
+        Positions of the nodes that it is linked to.
+
+    Returns
+    -------
+    dict
+        Paths for the template.
+    """
+    x, y = _on_canvas(np.array(centre))
+    edges = "".join(f"M{x:g} {y:g}L{a:g} {b:g}" for a, b in _on_canvas(leaves))
+    return {"name": name, "x": float(x), "y": float(y), "edges": edges}
