@@ -34,7 +34,7 @@ import numpy as np
 from gdpa import LabelingSession
 from gdpa.labeling.accuracy import Predictions
 from gdpa.labeling.answers import Answer
-from gdpa.labeling.guarantee import Goal
+from gdpa.labeling.goal import Goal
 from gdpa.labeling.proof import Proof
 
 from .labeling import OTHERS, TABLES, generated, load
@@ -157,7 +157,7 @@ def replay(trace: Trace, goal: Goal, seed: int) -> dict[str, Any]:
         if count > 15 and (holds or count % 5 == 0):
             if not proof.is_current(now, is_open) or holds != proof.holds:
                 proof.apply(proof.model_event(now, hold=bool(holds), at=0), answers)
-            event = proof.check_event(is_open, answers, busy=())
+            event = proof.check_event(is_open, answers, busy=(), n=count)
             if event is not None:
                 proof.apply(event, answers)
                 row = int(event["row"])
@@ -178,18 +178,18 @@ def look(
     proof: Proof, trace: Trace, answers: dict[int, Answer], now: Predictions, cannot_tell: Any
 ) -> tuple[bool, bool | None]:
     """Whether the truth is excluded now, and, if the goal is said to be reached, falsely so."""
-    current = proof._current(now)
-    evidence, rows = proof._evidence(answers, current)
+    current = proof.current(now)
+    evidence = proof.evidence(answers, current)
     left = np.ones(trace.truth.size, dtype=bool)
     left[list(answers)] = False
     wrong = (now.classes[now.codes] != trace.truth) | cannot_tell
     cost = float(wrong[left].sum())
     needed = np.log(1.0 / proof.goal.risk)
-    false = evidence.log_capital(cost, goal_share=proof.goal_share) >= needed
+    false = evidence.log_capital(cost) >= needed
     if proof.goal.level is None:
         return bool(false), None
-    allowed = (1.0 - proof.goal.level) * rows
-    if evidence.log_capital(allowed, goal_share=proof.goal_share) < needed:
+    allowed = proof.allowed(answers, current)
+    if evidence.log_capital(allowed) < needed:
         return bool(false), None
     return bool(false), bool(cost > allowed)
 
@@ -255,12 +255,12 @@ def checks_until(predictions: Predictions, truth: Any, goal: Goal, seed: int) ->
     for count in range(1, MOST_CHECKS):
         is_open = np.ones(n, dtype=bool)
         is_open[list(answers)] = False
-        proof.apply(proof.check_event(is_open, answers, busy=()), answers)
+        proof.apply(proof.check_event(is_open, answers, busy=(), n=count), answers)
         row = proof.rows[-1]
         answers[row] = Answer(values[row], "check")
-        evidence, rows = proof._evidence(answers, current)
-        allowed = (1.0 - goal.level) * rows
-        if evidence.log_capital(allowed, goal_share=proof.goal_share) >= np.log(1.0 / goal.risk):
+        evidence = proof.evidence(answers, current)
+        allowed = proof.allowed(answers, current)
+        if evidence.log_capital(allowed) >= np.log(1.0 / goal.risk):
             return float(count)
     return float(MOST_CHECKS)
 

@@ -90,7 +90,7 @@ class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
 
     def proof_goal(self) -> Goal | None:
         """Return what is to be proved; None without --goal."""
-        from ..labeling.guarantee import Goal
+        from ..labeling.goal import Goal
 
         if self.goal is None:
             return None
@@ -121,7 +121,7 @@ def label(options: LabelOptions) -> None:
     several labels per row are not supported.
     """
     with Output("label", quiet=options.quiet) as output, one_thread():
-        from ..labeling.proof import effort
+        from ..labeling.goal import effort
         from ..labeling.server import LabelServer
         from ..labeling.tables import TableSource, open_table
 

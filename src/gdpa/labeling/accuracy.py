@@ -10,7 +10,7 @@ harder but have lower confidences.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,8 @@ class Estimate:
         Share of the predictions that the latest labels changed; None if not yet known.
     settled : bool
         Whether the predictions are stable.
+    since : int
+        Number of labels of the predictions that `changed` compares with.
     """
 
     accuracy: float
@@ -54,6 +56,7 @@ class Estimate:
     right: int
     changed: float | None = None
     settled: bool = False
+    since: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ class Predictions:
     version : int
         Version of the session that the predictions are based on.
     classes : ndarray of shape (n_classes,)
-        The classes, sorted.
+        The classes, sorted unless one was renamed.
     codes : ndarray of int of shape (n_rows,)
         Class number of each row; known labels are kept.
     probabilities : ndarray of shape (n_rows, n_classes)
@@ -92,6 +95,11 @@ class Predictions:
     def confidence(self) -> NDArray[np.float64]:
         """Probability of the predicted label of each row."""
         return np.asarray(self.probabilities[np.arange(self.codes.size), self.codes])
+
+    def renamed(self, value: Value, to: Value) -> Predictions:
+        """Return the predictions with a new name of a class; the classes keep their order."""
+        names = [to if known == value else known for known in self.classes.tolist()]
+        return replace(self, classes=np.array(names))
 
     @cached_property
     def histogram(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -21,7 +21,7 @@ from sklearn.metrics import euclidean_distances
 from ..graph import neighbor_graph
 from ..plotting.layout import Picture, picture
 from .answers import Value, plain_value
-from .proof import effort
+from .goal import effort
 from .rows import RowView
 from .session import LabelingSession
 

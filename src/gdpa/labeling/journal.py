@@ -222,6 +222,11 @@ class Journal:
         ):
             raise OSError(errno.ESTALE, f"{self.path} was removed or changed by another program")
 
+    @property
+    def next_number(self) -> int:
+        """Number of the event that is written next."""
+        return self._next
+
     def write(self, event: dict[str, Any]) -> dict[str, Any]:
         """Append an event; it is on disk when this method returns.
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 import time
-import warnings
 import zlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from ..csv_text import csv_text, escape_formulas
-from ..errors import ConfidenceWarning, DegenerateProblemWarning, ScaleWarning, UnreachedWarning
 from ..estimators import CommitteeClassifier, GraphOptions
 from ..estimators.frames import adopt_encoder
 from ..files import write_text
@@ -29,35 +25,20 @@ from .accuracy import Estimate, Predictions, accuracy_interval
 from .agreement import Agreement, measure_agreement
 from .answers import Answer, AnswerHistory, Value, is_event, is_unicode, label_kind, plain_value
 from .features import ScaledRows, fingerprint, given_labels, to_features
-from .guarantee import Goal
+from .forecast import RECONSIDER, make_plan, with_forecast
+from .goal import Goal
 from .journal import Journal
+from .leases import Lease, Leases
+from .ledger import Ledger
+from .predictor import Predictor, Stability
 from .proof import EVENTS as PROOF_EVENTS
-from .proof import RECONSIDER, Proof, Statement, goal_of
+from .proof import Proof
 from .question_selector import CHECKS_FROM, QuestionSelector
 from .session_certificate import make_certificate
+from .statement import Statement
 
-Unseen: TypeAlias = tuple[NDArray[Any], NDArray[np.float64]]
-
-# Up to this many rows, every change triggers a new fit, which takes a second or two. Predictions
-# then depend on the labels only, not on their order. Beyond, labels are added to the last fit until
-# their number has doubled.
-FRESH_ROWS = 20_000
 # Fewer answers do not give a useful interval.
 FEWEST_ANSWERS = 10
-# Time in seconds after which an unanswered check is shown to somebody else. Until it is answered,
-# it counts as wrong, so it must not wait for somebody who has left.
-CHECK_LEASE = 60.0
-# Predictions are stable if this many new labels changed less than one percent of them.
-SETTLE_LABELS = 20
-
-
-@dataclass(frozen=True)
-class _Lease:
-    """A row reserved for an annotator: for whom, why, and until when."""
-
-    annotator: str
-    purpose: str
-    until: float
 
 
 def _whole(name: str, value: Any, low: int, high: int | None = None) -> int:
@@ -157,24 +138,19 @@ class LabelingSession:
         self.n_rows: int = features.shape[0]
         self.encoder = encoder
         self.estimator: CommitteeClassifier = estimator
-        self._history = AnswerHistory(given)
-        self._lock = threading.RLock()
-        self._asking, self._fitting = threading.Lock(), threading.Lock()
-        self.version = 0
-        self.latest: Predictions | None = None
-        # Out-of-sample predictions of labelled rows: held out, or made before the answer.
-        self._unseen: dict[int, Unseen] = {}
-        self._changed: float | None = None
-        self._past: deque[tuple[int, NDArray[Any]]] = deque(maxlen=8)
-        self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
-        self.lease = float(lease)
-        self._leases: dict[int, _Lease] = {}
-        self.proof = Proof(self.n_rows, Goal(risk=risk), self.random_state)
-        self._goal_is_logged = False
+        self._ledger = Ledger(self.n_rows, given, Goal(risk=risk), self.random_state)
         self._events: list[dict[str, Any]] = []
         self._given = known
+        self._lock = threading.RLock()
+        self._asking = threading.Lock()
+        self._fitting = threading.Lock()
+        self._leases = Leases(float(lease))
+        self.version = 0
+        self.latest: Predictions | None = None
+        self._predictor = Predictor(self.X, self.estimator)
+        self._stability = Stability()
         self._held: Predictions | None = None  # as fitted, before later labels
-        self._last_statement: tuple[Any, Statement] | None = None
+        self._last_statement: tuple[Predictions | None, Any, Statement] | None = None
         self._check_kinds()
         self.points = ScaledRows(self.X, as_is=self.rescale is None)
         self._journal: Journal | None = None
@@ -191,45 +167,42 @@ class LabelingSession:
 
     def _replay(self, events: Iterable[Mapping[str, Any]]) -> None:
         """Restore answers and proof from the events of a log."""
-        usable = True
+        damaged = False
         for event in events:
             do = event["do"]
-            if do not in PROOF_EVENTS:
-                self._history.apply(event)
-                if do == "rename":
-                    self.proof.rename(event["value"], event.get("to"))
-                self._events.append(dict(event))
+            if damaged and do in PROOF_EVENTS and do != "goal":
                 continue
             try:
-                if do == "goal":
-                    self._follow_goal(goal_of(event))
-                    self._goal_is_logged = usable = True
-                elif usable:
-                    self.proof.apply(event, self._history.answers)
+                self._ledger.apply(event)
+                damaged = damaged and do != "goal"
             except (KeyError, TypeError, ValueError, IndexError, zlib.error):
+                if do not in PROOF_EVENTS:
+                    raise
                 # A line that the proof needs is damaged. The answers are not affected; the proof
                 # starts again.
-                self.proof = Proof(self.n_rows, self.proof.goal, self.random_state)
-                self._goal_is_logged = usable = False
+                self._ledger.forget_checks()
                 self._events = [e for e in self._events if e["do"] not in PROOF_EVENTS]
-            if usable:
-                self._events.append(dict(event))
-
-    def _follow_goal(self, goal: Goal) -> None:
-        """Continue the proof with a goal, or start a new one."""
-        if self.proof.continues(goal):
-            self.proof.goal = goal
-        else:
-            self.proof = Proof(self.n_rows, goal, self.random_state)
+                damaged = True
+                continue
+            self._events.append(dict(event))
 
     def _set_goal(self, goal: float | Goal | None, risk: float) -> None:
         """Set the goal of this session."""
         if goal is None:
             return
         wanted = goal if isinstance(goal, Goal) else Goal(level=float(goal), risk=risk)
-        if wanted != self.proof.goal:
-            self._follow_goal(wanted)
-            self._goal_is_logged = False
+        if wanted != self.goal:
+            self._ledger.set_goal(wanted)
+
+    @property
+    def proof(self) -> Proof:
+        """The random checks so far, and what they prove."""
+        return self._ledger.proof
+
+    @property
+    def _history(self) -> AnswerHistory:
+        """The answers so far."""
+        return self._ledger.history
 
     @property
     def goal(self) -> Goal:
@@ -254,19 +227,31 @@ class LabelingSession:
             self.refresh()
         with self._lock:
             answers, latest = dict(self._history.answers), self.latest
-            key = (self.version, id(latest), len(self.proof.rows), self.goal)
-            if self._last_statement is None or self._last_statement[0] != key:
-                self._last_statement = (key, self.proof.statement(answers, latest))
-            return self._last_statement[1]
+            proof = self.proof
+            key = (self.version, len(proof.rows), self.goal)
+            last = self._last_statement
+            if last is not None and last[0] is latest and last[1] == key:
+                return last[2]
+            found = proof.statement(answers, latest)
+            if latest is not None and proof.rows and latest.classes.size > 1:
+                found = with_forecast(found, proof, latest, answers)
+            self._last_statement = (latest, key, found)
+            return found
 
     def _record(self, event: dict[str, Any]) -> None:
         """Log an event of the proof, then apply it."""
-        if not self._goal_is_logged:
-            self._goal_is_logged = True
-            self._record(self.proof.goal_event())
-        event = self._save(event)
-        if event["do"] != "goal":
-            self.proof.apply(event, self._history.answers)
+        self._log_goal()
+        self._ledger.apply(self._save(event))
+
+    def _log_goal(self) -> None:
+        """Log the goal before the first event of its proof."""
+        if not self._ledger.started:
+            self._ledger.apply(self._save(self.proof.goal_event()))
+
+    @property
+    def _next_number(self) -> int:
+        """Number of the next event."""
+        return len(self._events) + 1 if self._journal is None else self._journal.next_number
 
     def _save(self, event: dict[str, Any]) -> dict[str, Any]:
         """Write an event to the log, if there is one; return it with its number."""
@@ -280,8 +265,8 @@ class LabelingSession:
     def set_goal(self, goal: float | Goal, *, risk: float | None = None) -> None:
         """Set what is to be proved.
 
-        Another level of the same goal continues the proof. Any other change starts a new one, with
-        a risk of its own.
+        Another level or risk continues the proof. Any other change starts a new one with what is
+        left of the risk, so that all statements of the session together keep it.
 
         Parameters
         ----------
@@ -316,6 +301,7 @@ class LabelingSession:
             latest = self.latest
             if latest is None or not self.proof.rows:
                 raise ValueError("a certificate needs at least one random check of a prediction")
+            self._log_goal()
             final = self.proof.model_event(latest, hold=self.proof.holds, at=self._history.number)
             return make_certificate(
                 about=self._about(), given=self._given, events=self._events, final=final
@@ -343,7 +329,9 @@ class LabelingSession:
             if not self.proof.is_current(latest, unanswered):
                 number = self._history.number
                 self._record(self.proof.model_event(latest, hold=self.proof.holds, at=number))
-            event = self.proof.check_event(is_open, answers, busy=busy)
+            self._log_goal()
+            n = self._next_number
+            event = self.proof.check_event(is_open, answers, busy=busy, n=n)
             if event is None:
                 return None
             self._record(event)
@@ -420,14 +408,9 @@ class LabelingSession:
         n = _whole("n", n, 1)
         with self._asking:  # answers are saved, and read, while a question is chosen
             with self._lock:
-                now, history = time.monotonic(), replace(self._history, answers=self.answers)
-                self._leases = {
-                    row: held
-                    for row, held in self._leases.items()
-                    if (row in self._history.answers) == (held.purpose == "second")
-                    and (held.annotator == annotator or held.until > now)
-                }
-                leases = dict(self._leases)
+                history = replace(self._history, answers=self.answers)
+                self._leases.drop_expired(history.answers, annotator)
+                leases = self._leases.current()
             mine = [(r, held.purpose) for r, held in leases.items() if held.annotator == annotator]
             asked = mine[:n]
             # Checks that were drawn for somebody who did not answer.
@@ -446,12 +429,10 @@ class LabelingSession:
                     checks_only=self.proof.holds,
                 )
             with self._lock:
-                for row, purpose in asked:
-                    lease = min(self.lease, CHECK_LEASE) if purpose == "check" else self.lease
-                    self._leases[row] = _Lease(annotator, purpose, now + lease)
+                self._leases.reserve(asked, annotator)
             return np.array([row for row, _ in asked], dtype=np.intp)
 
-    def _second_opinion(self, annotator: str, leases: dict[int, _Lease]) -> list[tuple[int, str]]:
+    def _second_opinion(self, annotator: str, leases: Mapping[int, Lease]) -> list[tuple[int, str]]:
         """Return a random row answered by another annotator, if a second opinion is due."""
         answers = {row: a for row, a in self.answers.items() if a.opinions}
         asked = sum(len(a.opinions) > 1 for a in answers.values())
@@ -598,8 +579,7 @@ class LabelingSession:
             if before is not None and now is not None and len(now.opinions) < len(before.opinions):
                 purpose = "second"
             if len(rows) == 1 and (now is None or purpose == "second"):
-                held = _Lease(annotator, purpose, time.monotonic() + self.lease)
-                self._leases = {row: held, **self._leases}
+                self._leases.put_first(row, purpose, annotator)
             return row
 
     def undoable(self, annotator: str = "") -> list[int]:
@@ -619,11 +599,12 @@ class LabelingSession:
                 mine = known and held is not None and held.annotator == annotator
                 event |= {"do": "second" if mine else event["do"], "purpose": "own"}
         event |= {"by": annotator, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-        event = self._save(event)
-        for row in self._history.apply(event):
-            self._leases.pop(row, None)
-        if event["do"] == "rename":
-            self.proof.rename(event["value"], event["to"])
+        for row in self._ledger.apply(self._save(event)):
+            self._leases.release(row)
+        if not self.proof.holds:
+            self._held = None
+        elif event["do"] == "rename" and self._held is not None:
+            self._held = self._held.renamed(event["value"], event["to"])
         self.version += 1
 
     def in_background(self) -> None:
@@ -671,18 +652,11 @@ class LabelingSession:
             if self.proof.holds and not self._release():
                 self.latest = self._held_predictions(labels, version)
                 return self.latest
-            if current is None or current.version != version:
-                if current is not None and current.classes.size > 1:
-                    for row in labels.keys() - current.trained.keys():
-                        self._unseen[row] = (current.classes, current.probabilities[row].copy())
-                current = self._predict(labels, version)
-                self._publish(current, number)
-                most = len(labels) - SETTLE_LABELS
-                earlier = [predicted for n_labels, predicted in self._past if n_labels <= most]
-                if earlier:
-                    self._changed = float(np.mean(earlier[-1] != current.labels))
-                if not self._past or len(labels) >= self._past[-1][0] + SETTLE_LABELS // 2:
-                    self._past.append((len(labels), current.labels))
+            if current is not None:
+                self._predictor.remember(current, labels)
+            current = self._predictor.predict(labels, version)
+            self._publish(current, number)
+            self._stability.follow(len(labels), current.labels)
             return current
 
     def _publish(self, predictions: Predictions, number: int) -> None:
@@ -693,7 +667,7 @@ class LabelingSession:
             questions = sum(answer.purpose != "given" for answer in answers.values())
             if self.goal.level is None or predictions.classes.size < 2 or questions < CHECKS_FROM:
                 return
-            plan = self.proof.plan(predictions, answers)
+            plan = make_plan(self.proof, predictions, answers)
             if plan is not None and not plan.learn:
                 self._held = predictions
                 self._record(self.proof.model_event(predictions, hold=True, at=number))
@@ -705,9 +679,9 @@ class LabelingSession:
             labels = sum(answer.value is not None for answer in answers.values())
             if latest is None or labels < RECONSIDER * self.proof.held_labels:
                 return False
-            if self.proof.statement(answers, latest, forecast=False).reached:
+            if self.proof.statement(answers, latest).reached:
                 return False
-            plan = self.proof.plan(latest, answers)
+            plan = make_plan(self.proof, latest, answers)
             if plan is not None and not plan.learn:
                 return False
             self._record({"do": "release"})
@@ -730,11 +704,18 @@ class LabelingSession:
 
     def _restored(self) -> Predictions:
         """Return the held predictions after a restart."""
-        history = AnswerHistory({r: a for r, a in self.answers.items() if a.purpose == "given"})
+        history = AnswerHistory({r: Answer(v, "given") for r, v in self._given.items()})
+        renames: list[tuple[Value, Value]] = []
         for event in self._events:
-            if event["do"] not in PROOF_EVENTS and event["n"] <= self.proof.held_at:
+            if event["do"] in PROOF_EVENTS:
+                continue
+            if event["n"] <= self.proof.held_at:
                 history.apply(event)
-        fitted = self._predict(history.labels, -1)
+            elif event["do"] == "rename":
+                renames.append((event["value"], event["to"]))
+        fitted = self._predictor.predict(history.labels, -1)
+        for value, to in renames:
+            fitted = fitted.renamed(value, to)
         # The log decides, in case that another version of a library fits differently.
         codes = fitted.codes.copy()
         place = {value: i for i, value in enumerate(fitted.classes.tolist())}
@@ -793,7 +774,7 @@ class LabelingSession:
             (answer, unseen)
             for row, answer in answers.items()
             if answer.value is not None and answer.purpose in ("check", "choice")
-            for unseen in [self._unseen_prediction(now, row)]
+            for unseen in [self._predictor.unseen(now, row)]
             if unseen is not None
         ]
         if len(known) < FEWEST_ANSWERS:
@@ -803,14 +784,8 @@ class LabelingSession:
         confidence = [p.max() for _, (_, p) in known]
         interval = accuracy_interval(now.histogram, confidence, right, check)
         counts = len(known), int(check.sum()), int(right[check].sum())
-        settled = self._changed is not None and self._changed <= 0.01
-        return Estimate(*interval, *counts, self._changed, settled)
-
-    def _unseen_prediction(self, now: Predictions, row: int) -> Unseen | None:
-        """Return the classes and probabilities of a model fitted without the label of a row."""
-        if row not in now.trained:
-            return now.classes, now.probabilities[row]
-        return self._unseen.get(row)
+        stability = self._stability
+        return Estimate(*interval, *counts, stability.changed, stability.settled, stability.since)
 
     def suspicious(self) -> list[tuple[int, Value, float]]:
         """List labels that look wrong, the most suspicious first.
@@ -822,16 +797,7 @@ class LabelingSession:
             rows where the class differs from the label.
         """
         now = self.latest
-        if now is None:
-            return []
-        found = []
-        for row, value in self.labels.items():
-            classes, p = self._unseen_prediction(now, row) or (now.classes, np.zeros(0))
-            if p.size and classes[np.argmax(p)] != value:
-                best = int(np.argmax(p))
-                odds = (p[classes == value].sum() + 1e-6) / p[best]
-                found.append((float(odds), row, classes.tolist()[best], float(p[best])))
-        return [(row, value, p) for _, row, value, p in sorted(found, key=lambda f: f[:2])]
+        return [] if now is None else self._predictor.suspicious(now, self.labels)
 
     def classifier(self) -> CommitteeClassifier:
         """Return the classifier fitted to the labels so far.
@@ -844,10 +810,7 @@ class LabelingSession:
         labels = self.labels
         if len(set(labels.values())) < 2:
             raise ValueError(f"a classifier needs two classes; the labels have {self.classes!r}")
-        latest, model = self.latest, None
-        if latest is not None and latest.trained == labels and self.n_rows <= FRESH_ROWS:
-            model = copy.copy(latest.model)
-        model = model or self._fit(labels)
+        model = self._predictor.classifier(labels, self.latest)
         if self.encoder is not None:
             adopt_encoder(model, self.encoder)
         return model
@@ -918,51 +881,6 @@ class LabelingSession:
                 column = [dict(answer.opinions).get(name) for answer in found]
                 columns[f"{target}_by_{name or 'unnamed'}"] = column
         return columns
-
-    def _fit(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
-        """Fit a new classifier to labels of at least two classes."""
-        y = np.full(self.n_rows, None, dtype=object)
-        for row, value in labels.items():
-            y[row] = value
-        model: CommitteeClassifier = clone(self.estimator).set_params(unlabeled=None)
-        with warnings.catch_warnings():
-            for category in (UnreachedWarning, DegenerateProblemWarning, ScaleWarning):
-                warnings.simplefilter("ignore", category)
-            warnings.simplefilter("ignore", ConfidenceWarning)  # accuracy is estimated separately
-            return model.fit(self.X, y)
-
-    def _updated(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
-        """Return a new fit, or the last one with the new labels added."""
-        if self.n_rows <= FRESH_ROWS:
-            return self._fit(labels)
-        if self._base is not None:
-            known, base = self._base
-            changed = {row: value for row, value in labels.items() if known.get(row) != value}
-            gone = {row: None for row in known if row not in labels}
-            few = len(known) / 2 <= len(labels) <= 2 * len(known)
-            if few and set(labels.values()) <= set(base.classes_.tolist()):
-                model = copy.copy(base)
-                model.add_labels([*changed, *gone], [*changed.values(), *gone.values()])
-                return model
-        model = self._fit(labels)
-        self._base = (dict(labels), model)
-        return model
-
-    def _predict(self, labels: Mapping[int, Value], version: int) -> Predictions:
-        """Predict all rows from these labels."""
-        n = self.n_rows
-        classes = np.unique(np.array(list(labels.values())))
-        if classes.size == 1:
-            codes = np.zeros(n, dtype=np.intp)
-            return Predictions(version, classes, codes, np.ones((n, 1)), labels)
-        model = self._updated(labels)
-        ensemble = model.ensemble_
-        codes = np.searchsorted(model.classes_, model.transduction_)
-        found = ensemble.left_out()
-        if found is not None:
-            held_out = zip(found[0].tolist(), ensemble.probabilities(found[1]), strict=True)
-            self._unseen |= {row: (model.classes_, p) for row, p in held_out}
-        return Predictions(version, model.classes_, codes, ensemble.probabilities(), labels, model)
 
     def __enter__(self) -> LabelingSession:
         return self

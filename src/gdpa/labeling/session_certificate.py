@@ -17,9 +17,11 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .answers import Answer, AnswerHistory, Value, is_event
+from .answers import Answer, Value, is_event
+from .goal import Goal
+from .ledger import Ledger
 from .proof import EVENTS as PROOF_EVENTS
-from .proof import Proof, Statement, goal_of
+from .statement import Statement
 
 KIND = "gdpa session certificate"
 VERSION = 1
@@ -121,38 +123,30 @@ def verify_certificate(
 def _replay(content: Mapping[str, Any], *, verify: bool) -> tuple[list[list[Any]], Statement]:
     """Return the proved shares before each check, and the final statement."""
     n_rows = int(content["about"]["rows"])
-    seed = int(content["about"]["seed"])
     given = {int(row): Answer(value, "given") for row, value in content["given"]}
-    history = AnswerHistory(given)
-    proof: Proof | None = None
+    ledger = Ledger(n_rows, given, Goal(), int(content["about"]["seed"]))
     bounds: list[list[Any]] = []
+    last = 0
     for event in content["events"]:
-        if event["do"] not in PROOF_EVENTS:
-            if not is_event(event, n_rows):
-                raise InvalidCertificate(f"event {event.get('n')} is not an event")
-            history.apply(event)
-            if event["do"] == "rename" and proof is not None:
-                proof.rename(event["value"], event.get("to"))
-        elif event["do"] == "goal":
-            goal = goal_of(event)
-            if proof is not None and proof.continues(goal):
-                proof.goal = goal
-            else:
-                proof = Proof(n_rows, goal, seed)
-                bounds = []
-        elif proof is None:
-            raise InvalidCertificate("there is a check before the goal")
-        else:
+        if event["do"] not in PROOF_EVENTS and not is_event(event, n_rows):
+            raise InvalidCertificate(f"event {event.get('n')} is not an event")
+        if not event["n"] > last:
+            raise InvalidCertificate(f"event {event['n']} comes after event {last}")
+        last = event["n"]
+        proof = ledger.proof
+        if event["do"] == "check":
             if verify:
-                proof.verify(event, history.answers)
-            if event["do"] == "check":
-                found = proof.statement_about(history.answers, proof.last)
-                bounds.append([event["n"], found.proved])
-            proof.apply(event, history.answers)
-    if proof is None:
+                proof.verify(event, ledger.history.answers)
+            found = proof.statement_about(ledger.history.answers, proof.last)
+            bounds.append([event["n"], found.proved])
+        ledger.apply(event)
+        if ledger.proof is not proof:
+            bounds = []
+    proof = ledger.proof
+    if not ledger.started:
         raise InvalidCertificate("there is no goal and no check")
-    proof.apply(content["final"], history.answers)
-    return bounds, proof.statement_about(history.answers, proof.last)
+    proof.apply(content["final"], ledger.history.answers)
+    return bounds, proof.statement_about(ledger.history.answers, proof.last)
 
 
 def _described(statement: Statement) -> dict[str, Any]:

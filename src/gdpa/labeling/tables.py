@@ -16,7 +16,7 @@ from ..tables.pictures import picture_folder
 from ..tables.read import drop_predictions, notes_on_labels
 from .controller import Controller
 from .exports import Exporter
-from .guarantee import Goal
+from .goal import Goal
 from .images import ArrayImages, FileImages
 from .rows import Images, RowView
 from .session import LabelingSession
