@@ -493,7 +493,7 @@ def test_the_predictions_come_to_rest():
         session.label(row, y[row])
     assert session.predictions().tolist() == y.tolist()
     found = session.estimate()
-    assert found.changed == np.mean(session._past[-2][1] != y)
+    assert found.changed == np.mean(session._stability._past[-2][1] != y)
     assert found.settled == (found.changed <= 0.01)
     assert len(session.next()) == 0
 
