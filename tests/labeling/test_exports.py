@@ -53,7 +53,7 @@ def test_the_target_column_is_filled_in_where_it_stood(labelled):
 
 def test_answers_since_the_last_fit_are_in_the_file_without_another_fit(labelled, monkeypatch):
     controller, exporter = labelled
-    monkeypatch.setattr(type(controller.session), "_fit", None)
+    monkeypatch.setattr(controller.session._predictor, "fit", None)
     controller.answer("label", "a", 20, "dog")
     row = list(csv.DictReader(io.StringIO(exporter.make("table")[0].decode())))[20]
     assert (row["kind"], row["kind_predicted"], row["kind_probability"]) == ("dog", "dog", "1.0")

@@ -509,16 +509,13 @@ def test_by_default_the_classifier_is_the_default_one(blobs):
 
 def test_large_data_are_followed_by_adding_labels(monkeypatch):
     """Beyond some rows labels are added to the last fit, and mean the same."""
-    from gdpa.labeling import session as full
-
     X, y = make_blobs(300, centers=3, cluster_std=1.0, random_state=2)
     session = LabelingSession(X)
+    predictor = session._predictor
+    predictor.fresh_rows = 100
     fits = []
-    fit = full.LabelingSession._fit
-    monkeypatch.setattr(
-        full.LabelingSession, "_fit", lambda self, labels: fits.append(1) or fit(self, labels)
-    )
-    monkeypatch.setattr(full, "FRESH_ROWS", 100)
+    fit = predictor.fit
+    monkeypatch.setattr(predictor, "fit", lambda labels: fits.append(1) or fit(labels))
     answered(session, y, 12)
     session.refresh()
     answered(session, y, 10)
@@ -529,10 +526,8 @@ def test_large_data_are_followed_by_adding_labels(monkeypatch):
     fresh = LabelingSession(X)
     for row, value in session.labels.items():
         fresh.label(row, value)
-    monkeypatch.setattr(full, "FRESH_ROWS", 20_000)
     assert (fresh.predictions() == followed).mean() > 0.97
     # A class that is new is a reason to fit again, and so are twice as many labels.
-    monkeypatch.setattr(full, "FRESH_ROWS", 100)
     before = len(fits)
     session.label(session.next()[0], 7)
     session.refresh()

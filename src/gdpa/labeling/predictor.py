@@ -37,12 +37,17 @@ class Predictor:
         The features.
     estimator : CommitteeClassifier
         The classifier; it is cloned for every fit.
+    fresh_rows : int
+        Up to this many rows, every change triggers a new fit.
     """
 
-    def __init__(self, X: Any, estimator: CommitteeClassifier) -> None:
+    def __init__(
+        self, X: Any, estimator: CommitteeClassifier, *, fresh_rows: int = FRESH_ROWS
+    ) -> None:
         self._X = X
         self._n_rows = int(X.shape[0])
         self._estimator = estimator
+        self.fresh_rows = fresh_rows
         # Out-of-sample predictions of labelled rows: held out, or made before the answer.
         self._unseen: dict[int, Unseen] = {}
         self._base: tuple[dict[int, Value], CommitteeClassifier] | None = None
@@ -65,7 +70,7 @@ class Predictor:
         """Return a classifier fitted to these labels: that of the latest predictions if it is."""
         if latest is None or latest.model is None or latest.trained != labels:
             return self.fit(labels)
-        return copy.copy(latest.model) if self._n_rows <= FRESH_ROWS else self.fit(labels)
+        return copy.copy(latest.model) if self._n_rows <= self.fresh_rows else self.fit(labels)
 
     def predict(self, labels: Mapping[int, Value], version: int) -> Predictions:
         """Predict all rows from these labels.
@@ -124,7 +129,7 @@ class Predictor:
 
     def _updated(self, labels: Mapping[int, Value]) -> CommitteeClassifier:
         """Return a new fit, or the last one with the new labels added."""
-        if self._n_rows <= FRESH_ROWS:
+        if self._n_rows <= self.fresh_rows:
             return self.fit(labels)
         if self._base is not None:
             known, base = self._base
