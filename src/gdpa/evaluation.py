@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -45,8 +46,8 @@ class Accuracy:
 
     def __str__(self) -> str:
         return (
-            f"{100 * self.estimate:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %, "
-            f"{100 * self.level:.0f} % interval, {self.n_labels:,} held-out labels, {self.source})"
+            f"{_percent(self.estimate)} ({100 * self.level:g} % interval: {_percent(self.low)} to "
+            f"{_percent(self.high)}; {self.n_labels:,} held-out labels, {self.source})"
         )
 
 
@@ -73,6 +74,15 @@ class ClassScore:
     recall: float
     f1: float
     n_labels: int
+
+    def percentages(self) -> tuple[str, str, str]:
+        """Return precision, recall and F1 as they are shown."""
+        return _percent(self.precision), _percent(self.recall), _percent(self.f1)
+
+
+def _percent(share: float) -> str:
+    """Return a share as it is shown."""
+    return f"{100 * share:.1f} %"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,6 +157,7 @@ class Evaluation:
         correct = np.diagonal(self.confusion)
         labels = self.confusion.sum(axis=1)
         predictions = self.confusion.sum(axis=0)
+        names = self.classes.tolist()
         scores = []
         for c in np.flatnonzero(labels):
             precision = correct[c] / predictions[c] if predictions[c] else 0.0
@@ -154,7 +165,7 @@ class Evaluation:
             total = precision + recall
             scores.append(
                 ClassScore(
-                    label=self.classes[c].item(),
+                    label=names[c],
                     precision=float(precision),
                     recall=float(recall),
                     f1=float(2.0 * precision * recall / total) if total else 0.0,
@@ -205,34 +216,63 @@ class Evaluation:
         at_truth = self.probabilities[np.arange(self.n_labels), self.truth]
         return float(-np.log(np.maximum(at_truth, 1e-15)).mean())
 
-    def _averages(self) -> list[tuple[str, str]]:
+    def averages(self) -> list[tuple[str, str]]:
+        """Return the names and values of the metrics over all classes, as they are shown."""
         lines = [
             ("accuracy", str(self.accuracy)),
-            ("balanced accuracy", f"{100 * self.balanced_accuracy:.1f} %"),
-            ("macro F1", f"{100 * self.macro_f1:.1f} %"),
+            ("balanced accuracy", _percent(self.balanced_accuracy)),
+            ("macro precision", _percent(self.macro_precision)),
+            ("macro F1", _percent(self.macro_f1)),
             ("log-loss", f"{self.log_loss:.3f}"),
         ]
         if self.auc is not None:
-            lines.insert(3, ("AUC", f"{100 * self.auc:.1f} %"))
+            lines.insert(4, ("AUC", _percent(self.auc)))
         return lines
+
+    def plain(self) -> dict[str, Any]:
+        """Return the metrics as data for JSON."""
+        accuracy = self.accuracy
+        return {
+            "accuracy": accuracy.estimate,
+            "low": accuracy.low,
+            "high": accuracy.high,
+            "level": accuracy.level,
+            "labels": accuracy.n_labels,
+            "source": accuracy.source,
+            "balanced_accuracy": self.balanced_accuracy,
+            "macro_precision": self.macro_precision,
+            "macro_f1": self.macro_f1,
+            "auc": self.auc,
+            "log_loss": self.log_loss,
+            "per_class": [
+                {
+                    "label": str(score.label),
+                    "precision": score.precision,
+                    "recall": score.recall,
+                    "f1": score.f1,
+                    "labels": score.n_labels,
+                }
+                for score in self.per_class
+            ],
+            "confusion": self.confusion.tolist(),
+        }
 
     def __repr__(self) -> str:
         width = max(len("class"), *(len(str(score.label)) for score in self.per_class))
-        lines = [f"{name:18s} {value}" for name, value in self._averages()]
-        lines += ["", f"{'class':{width}s}  precision  recall     F1  labels"]
+        lines = [f"{name:18s} {value}" for name, value in self.averages()]
+        lines += ["", f"{'class':{width}s}  precision   recall       F1  labels"]
         for score in self.per_class:
+            precision, recall, f1 = score.percentages()
             lines.append(
-                f"{score.label!s:{width}s}  {100 * score.precision:7.1f} %"
-                f"  {100 * score.recall:4.1f} %  {100 * score.f1:4.1f} %  {score.n_labels:6d}"
+                f"{score.label!s:{width}s}  {precision:>9s}  {recall:>7s}  {f1:>7s}"
+                f"  {score.n_labels:6d}"
             )
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        facts = self._averages()
+        facts = self.averages()
         for score in self.per_class:
-            numbers = (
-                f"precision {100 * score.precision:.1f} %, recall {100 * score.recall:.1f} %, "
-                f"F1 {100 * score.f1:.1f} %, {score.n_labels:,} labels"
-            )
+            precision, recall, f1 = score.percentages()
+            numbers = f"precision {precision}, recall {recall}, F1 {f1}, {score.n_labels:,} labels"
             facts.append((str(score.label), numbers))
         return card("Held-out labels", facts)

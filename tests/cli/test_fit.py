@@ -92,6 +92,52 @@ def test_a_report_compares_once(command, people, monkeypatch):
     assert "largest class" in Path("r.html").read_text()
 
 
+def test_terminal_report_document_and_python_show_the_same_numbers(command, people, tmp_path):
+    import html
+
+    import gdpa
+    from gdpa.tables import read_target
+
+    rng = np.random.default_rng(0)
+    width = rng.normal(size=90) + np.arange(90) % 2
+    answers = grouped(labels=40)["answer"]
+    write(people, {"width": width.tolist(), "depth": rng.normal(size=90), "answer": answers})
+    args = ("fit", people, "-t", "answer", "--out", "p.csv", "--model", "m.npz", "--compare")
+    ended = command(*args, "--report", "r.html")
+    assert ended.code == 0, ended.err
+    document = command(*args, "--json", "-q").document
+    page = html.unescape((tmp_path / "r.html").read_text()).replace("\n", "")
+    loaded = gdpa.CommitteeClassifier.load(tmp_path / "m.npz")
+    table = read_table(str(people))
+    labels, _ = read_target(table, "answer")
+    fitted = gdpa.CommitteeClassifier(unlabeled=None).fit(table.without(["answer"]), labels)
+    accuracy = fitted.accuracy_
+    assert 0.55 < accuracy.estimate < 0.95
+    words = f"accuracy: {accuracy}"
+    assert words in ended.err
+    assert repr(fitted).endswith(words)
+    assert repr(loaded).endswith(words)
+    assert str(accuracy) in html.unescape(fitted._repr_html_())
+    assert f"{100 * accuracy.estimate:.1f} %" in ended.err
+    assert f"gdpa {100 * accuracy.estimate:.1f} %" in ended.err  # beside the other classifiers
+    shown = [accuracy.estimate, accuracy.low, accuracy.high]
+    assert [document["evaluation"][name] for name in ("accuracy", "low", "high")] == shown
+    assert document["held_out_accuracy"] == accuracy.estimate
+    assert document["held_out"] == document["evaluation"]["labels"] == accuracy.n_labels == 40
+    for share in shown:
+        assert f"{100 * share:.1f} %" in page
+    assert "measured on 40 held-out labels" in page
+    found = fitted.evaluate()
+    assert document["evaluation"] == found.plain()
+    for name, value in found.averages()[1:]:
+        assert f'>{name}</th><td class="n">{value}</td>' in page
+        assert value in repr(found)
+        assert value in html.unescape(found._repr_html_())
+    for score in found.per_class:
+        for value in score.percentages():
+            assert f">{value}</td>" in page
+
+
 def test_without_held_out_labels_no_row_is_sure(command, tmp_path):
     write(tmp_path / "few.csv", grouped(labels=2))
     ended = command("fit", "few.csv", "-t", "answer", "--model", "m.npz", "--out", "p.csv")

@@ -125,9 +125,15 @@ def test_a_script_in_the_page_would_not_run(demo, tmp_path):
 def test_the_demo_reports_the_comparison(demo):
     document, page = demo
     assert document["report"] == str(page)
-    assert re.fullmatch(
-        r"Breast cancer: 10 labels, 559 rows, \d\d\.\d % correct", document["headline"]
+    stated = re.fullmatch(
+        r"Breast cancer: 10 labels, 559 rows, (\d\d\.\d) % correct "
+        r"\(mean over 3 draws of the labels\)",
+        document["headline"],
     )
+    first = document["table"][0]
+    assert (first["data"], first["method"]) == ("breast cancer", "committee")
+    assert stated[1] == f"{100 * first['accuracy']:.1f}"  # the headline is a cell of the table
+    assert f"{stated[1]} %</td>" in page.read_text()
     assert document["headline"] in page.read_text()
     found = {}
     for row in document["table"]:

@@ -6,17 +6,17 @@ import numpy as np
 
 from gdpa import CommitteeClassifier
 from gdpa.report import gather, render
-from gdpa.report.evaluation import Baselines, Rival, baselines, held_out_labels
+from gdpa.report.evaluation import Baselines, Rival, baselines
 
 
 def test_the_page_counts_held_out_labels(hostile):
     text, _, model = hostile
-    checked = held_out_labels(model)
+    checked = model.evaluate()
     assert checked.truth.size == checked.predicted.size == 12
     right = int((checked.truth == checked.predicted).sum())
     assert f"{right} of 12 predictions were correct" in text
     few = CommitteeClassifier(n_neighbors=2).fit([[0.0], [1], [5], [6]], [0, -1, -1, 1])
-    assert held_out_labels(few) is None
+    assert few.accuracy_ is None
     assert "Accuracy: unknown" in render(gather(few, np.array([[0.0], [1], [5], [6]])))
 
 
@@ -33,9 +33,9 @@ def test_all_are_compared_on_the_labels_of_the_headline():
     X, y = labelled(60, 3)
     y[0] = 7  # the only label of its class: wrong for everybody
     model = CommitteeClassifier(random_state=0).fit(X, y)
-    checked = held_out_labels(model)
+    checked = model.evaluate()
     found = baselines(model, X)
-    assert found.ours == checked.accuracy
+    assert found.ours == checked.accuracy.estimate
     assert found.n_labels == checked.truth.size
     assert [rival.name for rival in found.rivals] == [
         "logistic regression", "random forest", "gradient boosting",

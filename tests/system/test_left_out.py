@@ -15,7 +15,6 @@ from gdpa.estimators.tuning import Given, left_out_loss, tune
 from gdpa.graph import neighbor_graph
 from gdpa.graph.adjacency import laplacian_parts
 from gdpa.policy import Policy
-from gdpa.report.evaluation import held_out_labels
 from gdpa.system import LabeledSystem, arrange, left_out
 from gdpa.system.left_out import FOLD_TOL, SCREENING_TOL, FirstFold
 
@@ -161,7 +160,7 @@ def test_a_large_fit_is_an_ordinary_one(tmp_path):
     # Saved and read again, and in the report.
     other = GraphClassifier.load(model.save(tmp_path / "model.npz"))
     np.testing.assert_array_equal(other.tuning_.checked, found.checked)
-    checked = held_out_labels(other)
+    checked = other.evaluate()
     assert checked.truth.size == found.checked.size
     np.testing.assert_array_equal(checked.truth, truth[checked.rows])
     # The same scores as by the way of small graphs, at the same setting.

@@ -29,6 +29,7 @@ from .options import (
 from .output import Output, Stages
 
 if TYPE_CHECKING:
+    from ..evaluation import Accuracy
     from ..graph_files import RowLinks
     from ..report.evaluation import Baselines
     from ..tables import Table
@@ -136,7 +137,7 @@ def fit(options: FitOptions) -> None:
                 stages.start("report")
                 files.text("--report", _report(options, task, fitted, compared))
         output.result["seconds"] = stages.seconds
-        _print_summary(options, output)
+        _print_summary(options, output, classifier.accuracy_)
 
 
 def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
@@ -235,12 +236,10 @@ def _summary(
     fitted: FittedTable, task: _Task, predicted: Predictions, compared: Baselines | None
 ) -> dict[str, Any]:
     """Return the result for JSON, with the accuracy on held-out labels."""
-    from ..report.evaluation import held_out_labels
-
     model, labels = fitted.model, task.labels
     codes = model.ensemble_.labels.codes
     known = codes >= 0
-    checked = held_out_labels(model)
+    accuracy = model.accuracy_
     counts = np.bincount(codes[known], minlength=model.classes_.size).tolist()
     committee = model.committee_
     linked = model.ensemble_.linked and not known.all()
@@ -251,8 +250,9 @@ def _summary(
         "predicted": predicted.counts(model.classes_, ~known),
         "unsure": int(predicted.unsure.sum()),
         "unreached": int(model.unreached_.size),
-        "held_out": 0 if checked is None else int(checked.truth.size),
-        "held_out_accuracy": None if checked is None else checked.accuracy,
+        "held_out": 0 if accuracy is None else accuracy.n_labels,
+        "held_out_accuracy": None if accuracy is None else accuracy.estimate,
+        "evaluation": None if accuracy is None else model.evaluate().plain(),
         "accuracy_unknown": model.tuning_.reason or None,
         "baseline": None if compared is None else compared.plain(),
         "columns": [
@@ -306,20 +306,14 @@ def _report(
     return render(data)
 
 
-def _print_summary(options: FitOptions, output: Output) -> None:
+def _print_summary(options: FitOptions, output: Output, accuracy: Accuracy | None) -> None:
     """Print a short summary."""
     result = output.result
     classes = ", ".join(map("{} {}".format, *zip(*result["predicted"].items(), strict=True)))
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")
+    output.note(f"accuracy: {accuracy or 'unknown, ' + result['accuracy_unknown']}")
     if result["baseline"] is not None:
         output.note(result["baseline"]["words"])
-    elif result["held_out_accuracy"] is not None:
-        right = 100 * result["held_out_accuracy"]
-        output.note(
-            f"cross-validated accuracy on {result['held_out']} held-out labels: {right:.1f} %"
-        )
-    else:
-        output.note(f"accuracy unknown: {result['accuracy_unknown']}")
     if result["graph_share"] is not None:
         output.note(f"links account for {100 * result['graph_share']:.0f} % of the predictions")
     output.note(f"uncertain: {result['unsure']} rows")

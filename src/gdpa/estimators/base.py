@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..evaluation import Accuracy, Evaluation
 from ..graph import Links, neighbor_graph
 from ..graph.features import check_features, stored_by_density, warn_about_scales
 from ..graph.rescale import Rescaler
@@ -199,6 +200,15 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.ensemble_.probabilities().mean(axis=0))
 
     @property
+    def accuracy_(self) -> Accuracy | None:
+        """Accuracy on the labels that `fit` held out, with an interval.
+
+        None if no label was held out; ``tuning_.reason`` says why.
+        """
+        found = self._held_out()
+        return None if found is None else found.accuracy
+
+    @property
     def feature_importances_(self) -> FloatArray:
         """Importance of each input column in the forest; they add up to 1."""
         values, rescaler = self.ensemble_.importances, self.ensemble_.rescaler
@@ -341,6 +351,61 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             right = np.array([a == b for a, b in zip(truth, predicted[known], strict=True)])
             return float(np.average(right, weights=weight))
         return float(accuracy_score(truth, predicted[known], sample_weight=weight))
+
+    def evaluate(self, *, level: float = 0.95) -> Evaluation:
+        """Return metrics on the labels that `fit` held out.
+
+        Every held-out label was predicted by a model that was fitted without it. The metrics hold
+        for rows like the labelled ones.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+            Confidence level of the interval of the accuracy.
+
+        Returns
+        -------
+        Evaluation
+            Accuracy with interval, precision, recall and F1 of each class, their averages,
+            confusion matrix, AUC and log-loss.
+
+        Raises
+        ------
+        ValueError
+            If no label was held out.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> import gdpa
+        >>> X, y = load_iris(return_X_y=True)
+        >>> y[50:][::2] = -1
+        >>> found = gdpa.CommitteeClassifier().fit(X, y).evaluate()
+        >>> found.n_labels, found.confusion.sum(axis=1).tolist()
+        (100, [50, 25, 25])
+        """
+        check_is_fitted(self)
+        found = self._held_out(level)
+        if found is None:
+            raise ValueError(f"the accuracy is unknown: {self.tuning_.reason}")
+        return found
+
+    def _held_out(self, level: float = 0.95) -> Evaluation | None:
+        """Return the held-out labels and their predictions; None if there are none."""
+        check_is_fitted(self)
+        left_out = self.ensemble_.left_out()
+        if left_out is None:
+            return None
+        rows, shares = left_out
+        return Evaluation(
+            classes=self.classes_,
+            rows=rows,
+            truth=self.ensemble_.labels.codes[rows].astype(np.intp),
+            predicted=self.ensemble_.winners(shares),
+            probabilities=self.ensemble_.probabilities(shares),
+            source=self.tuning_.source,
+            level=level,
+        )
 
     def graph_share(self, X: object, *, adjacency: object) -> FloatArray:
         """Return the share of each new row's prediction that comes from its links.
@@ -670,12 +735,20 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ("samples", f"{ensemble.n_samples:,}, of which {known:,} labelled"),
             ("predicted labels", listed + more),
             ("graph", f"{self.graph_.nnz // 2:,} edges, {self.n_neighbors_} neighbours"),
+            ("accuracy", str(self.accuracy_ or f"unknown: {tuning.reason}")),
             ("settings", f"chosen by {tuning.source}, {tuning.tried} tried"),
         ]
         if getattr(self, "encoder_", None) is not None:
             used = sum(plan.encoding is not None for plan in self.columns_)
             facts.append(("columns", f"{used} of {len(self.columns_)} in use; see columns_"))
         return card(f"{type(self).__name__} (fitted)", facts)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters, and after `fit` the accuracy on held-out labels."""
+        parameters = str(super().__repr__(N_CHAR_MAX))
+        if not hasattr(self, "ensemble_"):
+            return parameters
+        return f"{parameters}\naccuracy: {self.accuracy_ or f'unknown, {self.tuning_.reason}'}"
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
         if hasattr(self, "ensemble_"):

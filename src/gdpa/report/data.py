@@ -18,12 +18,13 @@ from sklearn.base import BaseEstimator
 from ..arrays import FloatArray, NDArray
 from ..certificate import Certificate, certify
 from ..estimators.probabilities import cautions
+from ..evaluation import Evaluation
 from ..graph.adjacency import component_labels
 from ..plotting.layout import Picture, picture
 from ..problem import GraphProblem
 from ..tables.frames import table_of
 from ..version import __version__
-from .evaluation import Baselines, HeldOut, baselines, fitted_points, held_out_labels
+from .evaluation import Baselines, baselines, fitted_points
 
 CERTIFY_UP_TO = 20_000  # rows; the minimum cut takes seconds at this size
 
@@ -86,7 +87,7 @@ class ReportData:
     picture_classes: NDArray[np.intp]
     picture_uncertainty: FloatArray
     picture_labeled: NDArray[np.bool_]
-    held_out: HeldOut | None
+    held_out: Evaluation | None
     accuracy_unknown: str  # why no label was held out; empty if labels were
     cautions: tuple[str, ...]
     committee: CommitteeCard | None
@@ -180,7 +181,7 @@ def gather(
         picture_classes=codes[drawn.nodes],
         picture_uncertainty=np.where(known, 0.0, 1.0 - top)[drawn.nodes] * k / max(k - 1, 1),
         picture_labeled=known[drawn.nodes],
-        held_out=held_out_labels(model),
+        held_out=None if model.accuracy_ is None else model.evaluate(),
         accuracy_unknown=model.tuning_.reason,
         cautions=tuple(cautions(state)),
         committee=_committee(model),

@@ -1,4 +1,4 @@
-"""Accuracy on held-out labels, compared with other classifiers on the same columns."""
+"""Compare the accuracy on held-out labels with other classifiers on the same columns."""
 
 from __future__ import annotations
 
@@ -11,42 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Held-out labels and their predictions.
-
-    Parameters
-    ----------
-    truth, predicted : ndarray of int
-        Class numbers, one per held-out label.
-    rows : ndarray of int
-        Their rows.
-    source : str
-        "leave-one-out", "k-fold", "one fold" or "sample".
-    """
-
-    truth: NDArray[np.intp]
-    predicted: NDArray[np.intp]
-    rows: NDArray[np.intp]
-    source: str
-
-    @property
-    def accuracy(self) -> float:
-        """Fraction of correct predictions."""
-        return float((self.truth == self.predicted).mean())
-
-
-def held_out_labels(model: BaseEstimator) -> HeldOut | None:
-    """Return the cross-validated predictions of a fit; None if there were too few labels."""
-    state = model.ensemble_
-    left_out = state.left_out()
-    if left_out is None:
-        return None
-    nodes, shares = left_out
-    truth = state.labels.codes[nodes].astype(np.intp)
-    return HeldOut(truth, state.winners(shares), nodes, state.tuning.source)
 
 
 @dataclass(frozen=True)
@@ -180,9 +144,9 @@ def baselines(model: BaseEstimator, X: Any) -> Baselines | None:
     Baselines or None
         None without features, or with too few labels to hold any out.
     """
-    checked = held_out_labels(model)
-    if checked is None or X is None:
+    if model.accuracy_ is None or X is None:
         return None
+    checked = model.evaluate()
     codes = model.ensemble_.labels.codes
     labeled = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[labeled])
@@ -202,10 +166,10 @@ def baselines(model: BaseEstimator, X: Any) -> Baselines | None:
         )
     largest = _held_out(None, X, codes, labeled)[checked.rows] == checked.truth
     return Baselines(
-        ours=checked.accuracy,
+        ours=checked.accuracy.estimate,
         majority=float(largest.mean()),
         rivals=tuple(compared),
-        n_labels=int(checked.truth.size),
+        n_labels=checked.n_labels,
     )
 
 

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import confusion_matrix
 
 from ..errors import require
-from ..intervals import share_interval
+from ..evaluation import Evaluation
 from . import charts
 from .data import ReportData
-from .evaluation import HeldOut
 
 if TYPE_CHECKING:
     import jinja2
@@ -133,12 +131,9 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
     return page.lstrip() + "\n"
 
 
-def _check(data: ReportData, held_out: HeldOut) -> dict[str, object]:
-    """Return the accuracy and the confusion matrix on held-out labels."""
-    every = np.arange(len(data.classes))
-    counts = confusion_matrix(held_out.truth, held_out.predicted, labels=every)
-    right, total = int(np.trace(counts)), int(counts.sum())
-    low, high = share_interval(right, total, 0.95)
+def _check(data: ReportData, held_out: Evaluation) -> dict[str, object]:
+    """Return the metrics and the confusion matrix on held-out labels."""
+    counts = held_out.confusion
     shown = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:12])
     peak = max(int(counts.max()), 1)
 
@@ -148,12 +143,13 @@ def _check(data: ReportData, held_out: HeldOut) -> dict[str, object]:
         return count, f"{'good' if i == j else 'bad'}{shade}"
 
     return {
-        "source": held_out.source,
-        "right": right,
-        "total": total,
-        "accuracy": right / total,
-        "low": low,
-        "high": high,
+        "accuracy": held_out.accuracy,
+        "right": int(np.trace(counts)),
+        "metrics": held_out.averages(),
+        "per_class": [
+            (str(score.label), *score.percentages(), _number(score.n_labels))
+            for score in held_out.per_class
+        ],
         "classes": [data.classes[j] for j in shown],
         "confusion": [(data.classes[i], [cell(i, j) for j in shown]) for i in shown],
     }
