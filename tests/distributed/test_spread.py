@@ -49,18 +49,48 @@ class Network:
         return np.isin(component, component[self.labeled])
 
 
-def random_network(seed):
-    """Islands, repeated edges in both directions, self-loops, hubs, weights over six decades."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(6, 200))
+def ends_of_edges(kind, n, rng):
+    """Sources and targets of a kind of graph on about n nodes."""
     m = int(rng.integers(n // 2, 4 * n))
-    source = rng.integers(0, n, m)
-    target = rng.integers(0, n, m)
+    if kind == "path":
+        return np.arange(n - 1), np.arange(1, n)
+    if kind == "grid":
+        side = max(2, round(np.sqrt(n)))
+        node = np.arange(side * side)
+        right, down = node[node % side < side - 1], node[: side * (side - 1)]
+        return np.r_[right, down], np.r_[right + 1, down + side]
+    if kind == "tree":
+        child = np.arange(1, n)
+        return child, (rng.random(n - 1) * child).astype(int)
+    if kind == "power law":
+        return tuple((n * rng.random(m) ** 3).astype(int) for _ in range(2))
+    if kind == "bipartite":
+        half = n // 2
+        return rng.integers(0, half, m), rng.integers(half, n, m)
+    if kind == "cliques":
+        base = 6 * rng.integers(0, max(n // 6, 1), m)
+        return base + rng.integers(0, 6, m), base + rng.integers(0, 6, m)
+    return rng.integers(0, n, m), rng.integers(0, n, m)
+
+
+KINDS = ("random", "path", "grid", "tree", "power law", "bipartite", "cliques")
+
+
+def random_network(seed, decades=(1, 3, 5)):
+    """Islands, repeated edges in both directions, self-loops, hubs, weights over many decades."""
+    rng = np.random.default_rng(seed)
+    source, target = ends_of_edges(KINDS[seed % len(KINDS)], int(rng.integers(12, 200)), rng)
+    n = int(max(source.max(), target.max())) + 1
     if rng.random() < 0.3:
-        source[: m // 2] = 0
+        source[: source.size // 2] = 0
+    if rng.random() < 0.5:  # repeated edges, some of them backwards
+        again = rng.integers(0, source.size, source.size // 3)
+        source, target = np.r_[source, target[again]], np.r_[target, source[again]]
+    m = source.size
     weight = np.ones(m)
     if rng.random() < 0.6:
-        weight = 10.0 ** rng.uniform(-3, 3, m)
+        width = rng.choice(decades)
+        weight = 10.0 ** rng.uniform(-width, width, m)
     if rng.random() < 0.2:
         weight[::7] = 0.0
     n_classes = int(rng.integers(2, 5))
@@ -134,19 +164,23 @@ def random_options(seed):
         n_parts=int(rng.integers(1, 6)),
         part_entries=int(rng.choice([100, 400, 10**6])),
         scores=True,
-        tol=1e-13,
     )
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed >= 30)) for seed in range(200)]
+)
 def test_scores_are_those_of_one_machine(tmp_path, seed):
-    """Two hundred such graphs: ``python -m benchmarks --case spread-agreement``."""
+    """Two hundred graphs of every kind, with any number of parts and of groups of parts."""
     network, options = random_network(seed), random_options(seed)
     edges, labels = write(network, tmp_path)
-    result = spread(edges, labels, out=tmp_path / "out", options=options, workers=HERE)
+    workers = Workers(scheduler="synchronous", n_workers=1 + seed % 4)
+    result = spread(edges, labels, out=tmp_path / "out", options=options, workers=workers)
     assert result.converged
     expected = ordinary_scores(network, options)
-    assert np.abs(columns(result, network, "score") - expected).max() < 1e-6
+    # With the normalised Laplacian, scores grow with the root of the degree.
+    largest = max(1.0, np.abs(expected).max())
+    assert np.abs(columns(result, network, "score") - expected).max() < 1e-6 * largest
     W = network.W
     assert result.edges == W.nnz // 2
     assert result.loops == np.count_nonzero(network.source == network.target)
@@ -157,11 +191,11 @@ def test_scores_are_those_of_one_machine(tmp_path, seed):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_poisson_potentials_are_those_of_one_machine(tmp_path, seed):
-    network = without_unused(random_network(seed))
+    network = without_unused(random_network(seed, decades=(1, 3)))
     edges, labels = write(network, tmp_path)
     options = SpreadOptions(
         method="poisson", scores=True, class_probabilities=True, n_parts=1 + seed % 4,
-        part_entries=400, tol=1e-13,
+        part_entries=400,
     )  # fmt: skip
     result = spread(edges, labels, out=tmp_path / "out", options=options, workers=HERE)
     assert result.converged
@@ -178,9 +212,10 @@ def test_poisson_potentials_are_those_of_one_machine(tmp_path, seed):
     assert np.abs(columns(result, network, "probability") - expected).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_the_same_bytes_on_repetition_and_with_other_workers(tmp_path):
     pytest.importorskip("distributed")
-    network = random_network(8)
+    network = random_network(8, decades=(1,))
     edges, labels = write(network, tmp_path)
     options = SpreadOptions(n_parts=5, part_entries=400, scores=True, self_loop=0.01)
     found = []
@@ -205,6 +240,7 @@ def test_the_order_of_the_edges_does_not_matter(tmp_path):
     assert content(tmp_path / "out-b") == content(tmp_path / "out-a")
 
 
+@pytest.mark.slow
 def test_a_dask_client_can_be_given(tmp_path):
     distributed = pytest.importorskip("distributed")
     network = random_network(2)

@@ -64,16 +64,14 @@ class FitCommand(PredictCommand):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpreadCommand(ClusterCommand):
-    """Options of ``gdpa distributed spread``, named as in :class:`gdpa.distributed.SpreadOptions`.
+class PlanCommand(ClusterCommand):
+    """Options of ``gdpa distributed plan``, named as in :class:`gdpa.distributed.SpreadOptions`.
 
     Options that are not set have the defaults of that class.
     """
 
     edges: list[str] = argument("Parquet files, quoted patterns, folders or URLs.")  # noqa: RUF009
     labels: str = option("Parquet file with the labels of some nodes.", default=MISSING)
-    out: str = option("Folder for the predictions, a row per node.", "--out", "-o", default=MISSING)
-    work: str | None = option("Folder for intermediate files; in the output folder if unset.")
     source: str | None = option("Column with one end of each edge; default: source.")
     target: str | None = option("Column with the other end; default: target.")
     weight: str | None = option("Column with the weights; default: weight, or 1 if there is none.")
@@ -93,6 +91,17 @@ class SpreadCommand(ClusterCommand):
         "Number of parts; from the numbers of edges and workers if unset.", "--parts", min=1
     )
     hash_seed: int | None = option("Seed of the hashes of text identifiers.", min=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadCommand(PlanCommand):
+    """Options of ``gdpa distributed spread``, named as in :class:`gdpa.distributed.SpreadOptions`.
+
+    Options that are not set have the defaults of that class.
+    """
+
+    out: str = option("Folder for the predictions, a row per node.", "--out", "-o", default=MISSING)
+    work: str | None = option("Folder for intermediate files; in the output folder if unset.")
     keep: bool = option("Keep the intermediate files.", default=False)
 
 
@@ -181,6 +190,35 @@ def predict(options: PredictCommand) -> None:
         output.note(f"{result.rows} rows; wrote {len(result.files)} files to {options.out}")
 
 
+def plan(options: PlanCommand) -> None:
+    """Estimate time, memory and disk space of a spread, without starting it.
+
+    Takes the options of `gdpa distributed spread`. Reads all edges once, and solves a piece of the
+    graph in this process.
+    """
+    with Output("distributed plan", json=options.json, quiet=options.quiet) as output:
+        with Stages(output) as stages:
+            stages.start("reading", "edges")
+            from ..distributed import SpreadOptions, Workers, forecast_spread
+
+            found = forecast_spread(
+                options.edges,
+                options.labels,
+                options=SpreadOptions(**options.only(SpreadOptions)),
+                workers=Workers(**options.only(Workers)),
+            )
+        output.result = asdict(found) | {"total_seconds": found.total_seconds}
+        stages_text = ", ".join(f"{name} {s:.3g} s" for name, s in found.seconds.items())
+        output.note(
+            f"{found.edges} edges, about {found.nodes} nodes; {found.parts} parts on "
+            f"{found.workers} workers",
+            f"time: about {found.total_seconds:.3g} s ({stages_text})",
+            f"solve: about {found.steps} steps, {found.moved_bytes / 1e9:.3g} GB between workers",
+            f"memory: about {found.worker_bytes / 1e9:.2g} GB per worker",
+            f"disk: about {found.disk_bytes / 1e9:.3g} GB in the work folder, and the predictions",
+        )
+
+
 def spread(options: SpreadCommand) -> None:
     """Spread a few labels over the nodes of a graph given as weighted EDGES.
 
@@ -234,5 +272,5 @@ distributed = typer.Typer(
     help="Parquet tables and graphs that do not fit on one machine, on Dask workers.",
     no_args_is_help=True,
 )
-for command in (spread, fit, predict, export):
+for command in (plan, spread, fit, predict, export):
     add_command(distributed, command)

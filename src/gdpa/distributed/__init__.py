@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .cluster import Event, TaskError, Workers
     from .estimator import export
     from .folder import DamagedFileError
+    from .forecast import SpreadForecast, forecast_spread
     from .label_spreading import SpreadOptions, SpreadResult, spread
     from .new_rows import PredictResult, predict
     from .pipeline import FitOptions, FitResult, fit
@@ -24,12 +25,14 @@ __all__ = [
     "FitOptions",
     "FitResult",
     "PredictResult",
+    "SpreadForecast",
     "SpreadOptions",
     "SpreadResult",
     "TaskError",
     "Workers",
     "export",
     "fit",
+    "forecast_spread",
     "predict",
     "spread",
 ]
@@ -40,6 +43,7 @@ __getattr__ = load_on_use(
     cluster="Event TaskError Workers",
     estimator="export",
     folder="DamagedFileError",
+    forecast="SpreadForecast forecast_spread",
     new_rows="PredictResult predict",
     pipeline="FitOptions FitResult fit",
     label_spreading="SpreadOptions SpreadResult spread",

@@ -96,7 +96,16 @@ def run_task(
 
 
 class InProcess:
-    """A replacement for Dask's client that runs every call at once, in this process."""
+    """A replacement for Dask's client that runs every call at once, in this process.
+
+    Parameters
+    ----------
+    n_workers : int, default=1
+        Number of groups that the parts of a graph are divided into, as if each had a worker.
+    """
+
+    def __init__(self, n_workers: int = 1) -> None:
+        self.n_workers = n_workers
 
     def submit(self, function: Callable[..., Any], *arguments: object, **_: object) -> Any:
         """Call the function and return its result."""
@@ -142,7 +151,7 @@ class Runner:
     def n_workers(self) -> int:
         """Number of workers that are connected now."""
         if isinstance(self.client, InProcess):
-            return 1
+            return self.client.n_workers
         return max(1, len(self.client.scheduler_info(n_workers=-1)["workers"]))
 
     @property
@@ -282,7 +291,8 @@ class Workers:
         Address of a Dask scheduler, or a connected client. By default local worker processes are
         started; "synchronous" runs everything in this process.
     n_workers : int, optional
-        Number of local worker processes; by default one per processor.
+        Number of local worker processes; by default one per processor. With "synchronous", the
+        number of groups of parts, as if each had a worker; by default 1.
     memory_limit : str or float, optional
         Memory of each local worker, in Dask's format, such as "3GB".
     dashboard : bool, default=False
@@ -306,7 +316,7 @@ def connect(workers: Workers, *, timeout: str = "30s") -> Iterator[Any]:
     """Connect to a scheduler, or start local workers; "synchronous" runs in this process."""
     scheduler = workers.scheduler
     if scheduler == "synchronous":
-        yield InProcess()
+        yield InProcess(workers.n_workers or 1)
         return
     if scheduler is not None and not isinstance(scheduler, str):
         yield scheduler

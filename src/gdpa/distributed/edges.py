@@ -135,12 +135,22 @@ def _weights(column: Any, piece: Piece, name: str) -> FloatArray:
 def sample_edges(
     output: Output, *, piece: Piece, number: int, columns: EdgeColumns, stride: int
 ) -> dict[str, Any]:
-    """Check the edges of a piece, and write the ends of every `stride`-th edge."""
+    """Check the edges of a piece, and write the ends of every `stride`-th edge.
+
+    Returns the number of self-loops, and the smallest and largest positive weight.
+    """
     edges = read_edges(piece, columns)
     rows = slice(-piece.first % stride, None, stride)
     ends = np.concatenate([edges.source[rows], edges.target[rows]])
     output.save(f"sample/{number:06d}", ends=ends)
-    return {"loops": int(np.count_nonzero(edges.source == edges.target))}
+    positive = np.ones(1)
+    if edges.weight is not None:
+        positive = edges.weight[edges.weight > 0]
+    return {
+        "loops": int(np.count_nonzero(edges.source == edges.target)),
+        "smallest": float(positive.min(initial=LARGEST_WEIGHT)),
+        "largest": float(positive.max(initial=SMALLEST_WEIGHT)),
+    }
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ from .rows import GroupRows, load_group
 ROWS_SHARE = 0.5
 
 
+def count_sent(rows: GroupRows) -> int:
+    """Return the number of values that a group sends in a step, for one column."""
+    return rows.n_sent
+
+
 def empty_hubs(url: str, n_parts: int) -> GroupRows:
     """Return the rows of the hubs if there are none."""
     keys = np.empty(0, dtype=np.int64)
@@ -55,8 +60,6 @@ class Groups:
         self.numbers = range(n_groups)
         first = self.bounds[:-1]
         counts = np.add.reduceat(np.add.reduceat(np.array(halo), first, 0), first, 1)
-        # Number of values that travel between groups in a step, for one column.
-        self.halo_size = int(counts.sum() - np.trace(counts))
         self.near = [[q for q in self.numbers if q != p and counts[p, q]] for p in self.numbers]
         self.rows = [
             runner.submit(load_group, self.url, p, self.bounds, n_hubs, ROWS_SHARE * memory)
@@ -65,6 +68,11 @@ class Groups:
         self.hubs = empty_hubs(self.url, self.n_parts)
         if n_hubs:
             self.hubs = load_group(self.url, 0, [self.n_parts, self.n_parts + 1], 0, np.inf)
+
+    @property
+    def halo_size(self) -> int:
+        """Number of values that travel between groups in a step, for one column."""
+        return int(sum(self.gather(count_sent, self.rows)))
 
     def each(self, function: Callable[..., object], *arguments: object) -> list[Any]:
         """Submit a call for each group; of an argument that is a list, each group gets one item."""

@@ -181,6 +181,9 @@ class Iteration:
         The system.
     tol : float
         Relative residual to reach.
+    aim : float
+        Relative residual at which the iteration ends, at most `tol`. If rounding errors prevent
+        it, the iteration has still converged if it reached `tol`.
     tagged : bool
         Whether only nodes with a tag, which are connected to a label, are solved for.
     nodes : list of int
@@ -195,6 +198,7 @@ class Iteration:
         solve: Solve,
         tol: float,
         *,
+        aim: float,
         tagged: bool,
         nodes: list[int],
         interval: float,
@@ -202,6 +206,7 @@ class Iteration:
         self.groups = groups
         self.solve = solve
         self.tol = tol
+        self.aim = aim
         self.nodes = nodes
         self.interval = interval
         self.folder = Folder(groups.url)
@@ -242,7 +247,8 @@ class Iteration:
             )
             converged = position.residual <= self.tol
             stuck = not is_slow and position.residual > LEAST_REDUCTION * start
-            if converged or stuck or position.done >= MAX_STEPS:
+            done = position.residual <= self.aim or stuck or position.done >= MAX_STEPS
+            if done:
                 self._forget()
                 found = Convergence(
                     steps=position.done,
@@ -305,7 +311,7 @@ class Iteration:
     def _round(self, position: Position) -> Position:
         """Take steps until the residual of each column is small enough."""
         size = np.array(position.size)
-        target = (0.9 * self.tol) ** 2 * size
+        target = (0.9 * self.aim) ** 2 * size
         first, square, rho, beta = (
             np.array(values)
             for values in (position.first, position.square, position.rho, position.beta)
@@ -374,10 +380,10 @@ class Iteration:
 
     def _is_slow(self, position: Position) -> bool:
         """Return whether the first steps show that many would follow."""
-        if position.done < PROBE_STEPS or position.residual <= self.tol:
+        if position.done < PROBE_STEPS or position.residual <= self.aim:
             return False
         lost = max(-np.log(position.residual), 1e-3)
-        return bool(-np.log(self.tol) / lost * position.done > MANY_STEPS)
+        return bool(-np.log(self.aim) / lost * position.done > MANY_STEPS)
 
     def _add_coarse(self) -> None:
         """Divide the nodes into patches, and invert the small matrix."""

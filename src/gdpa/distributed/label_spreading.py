@@ -49,6 +49,8 @@ MOST_COLUMNS = 16
 # With a self-loop, scores fade with the distance from labels. Below this sum of the scores of a
 # node, the error of the solve is no longer small.
 FAINT = 1e-7
+# Rounding errors seldom allow a smaller relative residual.
+LEAST_RESIDUAL = 1e-14
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +81,8 @@ class SpreadOptions:
     scores : bool, default=False
         Whether to write the score of every class.
     tol : float, default=1e-10
-        Relative residual of the solve.
+        Relative residual of the solve. If weights extend over more than two decades, the solve
+        tries for a smaller one, because the same residual then means larger errors.
     n_parts : int, optional
         Number of parts; by default from the numbers of edges and workers. Does not change if a run
         is continued.
@@ -281,6 +284,16 @@ def disk_bytes(n_edges: int, weighted: bool, text: bool) -> float:
     return n_edges * (2 * entry + rows + names)
 
 
+def residual_to_aim_at(tol: float, smallest: float, largest: float) -> float:
+    """Return the residual to try for, given the smallest and the largest weight.
+
+    Let edges of weight u join a group of nodes to the labels, and edges of weight v the nodes of
+    the group to each other. A constant error e of the group changes the residual, relative to the
+    root of the degrees, by e sqrt(u / v) times what it would be for equal weights.
+    """
+    return max(LEAST_RESIDUAL, tol * min(1.0, 10.0 * float(np.sqrt(smallest / largest))))
+
+
 @dataclass(frozen=True)
 class _Spread:
     """The stages of one run."""
@@ -295,7 +308,7 @@ class _Spread:
     def run(self, out: str) -> SpreadResult:
         """Run the unfinished stages."""
         runner = self.runner
-        plan, loops = self._plan()
+        plan, loops, aim = self._plan()
         n_parts, n_hubs = plan["n_parts"], plan["n_hubs"]
         rows, hubs = self._build(plan)
         solver = Solver(
@@ -313,9 +326,11 @@ class _Spread:
         if self.options.method == "poisson":
             degrees = [result["degree"] for result in (*rows, hubs)]
             largest = max(result["largest_degree"] for result in (*rows, hubs))
-            names, ended, deviation = self._potentials(solver, parts, sum(degrees) / nodes, largest)
+            names, ended, deviation = self._potentials(
+                solver, parts, aim, sum(degrees) / nodes, largest
+            )
         else:
-            names, ended = self._harmonic(solver)
+            names, ended = self._harmonic(solver, aim)
             if self.options.self_loop > 0 and solver.fill("faint nodes", names, FAINT):
                 filled = "faint nodes"
         del solver  # releases its futures, so that workers free the graph
@@ -362,8 +377,8 @@ class _Spread:
             files=tuple(f"{out}/{result['file']}" for result in written),
         )
 
-    def _plan(self) -> tuple[dict[str, Any], int]:
-        """Sample the edges and choose parts; return the plan and the number of self-loops."""
+    def _plan(self) -> tuple[dict[str, Any], int, float]:
+        """Sample the edges and choose parts; return the plan, self-loops, and the residual."""
         runner, manifest = self.runner, self.runner.manifest
         n_entries = 2 * self.inputs.n_rows
         if "n_parts" not in manifest.data:  # must not change if the run continues
@@ -384,7 +399,12 @@ class _Spread:
             n_parts=n_parts,
             hub_entries=int(HUB_SHARE * self.options.part_entries),
         )[0]
-        return plan, sum(result["loops"] for result in sampled)
+        aim = residual_to_aim_at(
+            self.options.tol,
+            min(result["smallest"] for result in sampled),
+            max(result["largest"] for result in sampled),
+        )
+        return plan, sum(result["loops"] for result in sampled), aim
 
     @property
     def _pieces(self) -> list[dict[str, object]]:
@@ -412,7 +432,7 @@ class _Spread:
         runner.manifest.discard("split edges")
         return rows, hubs
 
-    def _harmonic(self, solver: Solver) -> tuple[list[str], list[Convergence]]:
+    def _harmonic(self, solver: Solver, aim: float) -> tuple[list[str], list[Convergence]]:
         """Solve for the scores of all classes; return the names of the solves and their ends."""
         options = self.options
         codes = range(len(self.labels.classes))
@@ -427,11 +447,16 @@ class _Spread:
             )
             for number, batch in enumerate(batches, 1)
         ]
-        ended = [solver.scores(solve, options.tol, tagged=True) for solve in solves]
+        ended = [solver.scores(solve, options.tol, tagged=True, aim=aim) for solve in solves]
         return [solve.name for solve in solves], ended
 
     def _potentials(
-        self, solver: Solver, parts: range, mean_degree: float, largest_degree: float
+        self,
+        solver: Solver,
+        parts: range,
+        aim: float,
+        mean_degree: float,
+        largest_degree: float,
     ) -> tuple[list[str], list[Convergence], float]:
         """Solve Poisson's equation; also return the standard deviation of the potentials."""
         labels, folder = self.labels, self.runner.folder
@@ -445,7 +470,7 @@ class _Spread:
 
         self.runner.stage("poisson targets", save_targets, here=True)
         solve = problem.solve("scores", mean_degree, targets)
-        ended = solver.scores(solve, self.options.tol, tagged=True)
+        ended = solver.scores(solve, self.options.tol, tagged=True, aim=aim)
         deviation = finish_potentials(
             self.runner, problem, solve, "potentials", parts, largest_degree
         )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from .folder import DamagedFileError, Folder, to_plain
 
-NAME, VERSION = "manifest.json", 4
+NAME, VERSION = "manifest.json", 5
 
 
 @dataclass(frozen=True)

@@ -228,6 +228,11 @@ class GroupRows:
         """Rows of each part."""
         return [slice(low, high) for low, high in pairwise(self.ends)]
 
+    @property
+    def n_sent(self) -> int:
+        """Number of values that other groups need, for one column."""
+        return sum(int(places.size) for places in self.send)
+
     def columns_of(self, values: FloatArray, halo: Sequence[FloatArray]) -> FloatArray:
         """Return values in the order of the columns."""
         joined = np.hstack([np.empty((values.shape[0], 0)), *halo])

@@ -177,9 +177,17 @@ class Solver:
 
         return int(self.runner.stage(name, run, here=True)[0]["rounds"])
 
-    def _iteration(self, solve: Solve, tol: float, tagged: bool) -> Iteration:
+    def _iteration(
+        self, solve: Solve, tol: float, tagged: bool, aim: float | None = None
+    ) -> Iteration:
         return Iteration(
-            self.groups(), solve, tol, tagged=tagged, nodes=self.nodes, interval=self.interval
+            self.groups(),
+            solve,
+            tol,
+            aim=tol if aim is None else aim,
+            tagged=tagged,
+            nodes=self.nodes,
+            interval=self.interval,
         )
 
     def label_scores(self, solve: Solve, tol: float, *, tagged: bool = False) -> FloatArray:
@@ -198,11 +206,25 @@ class Solver:
         self.runner.stage(solve.name, run, here=True)
         return self.runner.folder.read_array(score_file(solve.name, 0))
 
-    def scores(self, solve: Solve, tol: float, *, tagged: bool = False) -> Convergence:
-        """Solve and write the scores of all nodes."""
+    def scores(
+        self, solve: Solve, tol: float, *, tagged: bool = False, aim: float | None = None
+    ) -> Convergence:
+        """Solve and write the scores of all nodes.
+
+        Parameters
+        ----------
+        solve : Solve
+            The system.
+        tol : float
+            Relative residual to reach.
+        tagged : bool, default=False
+            Whether only nodes that are connected to a label are solved for.
+        aim : float, optional
+            Smaller residual to try for.
+        """
 
         def run(output: Output) -> dict[str, Any]:
-            iteration = self._iteration(solve, tol, tagged)
+            iteration = self._iteration(solve, tol, tagged, aim)
             x, hub_x, result = iteration.run()
             _save(iteration.groups, output, solve.name, x, hub_x)
             return asdict(result)
