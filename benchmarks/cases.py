@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from . import case_distributed, case_fits, case_growth, case_import_time, case_memory, case_spread
+from . import (
+    case_distributed,
+    case_fits,
+    case_growth,
+    case_import_time,
+    case_memory,
+    case_spread,
+    case_spread_kills,
+)
 from .runner import Case, Measurement
 
 
@@ -27,6 +35,7 @@ CASES: dict[str, Case] = {
         case_fits.TEN_MILLION,
         *case_distributed.CASES,
         *case_spread.CASES,
+        case_spread_kills.CASE,
         _single(
             "large-solves",
             "The exact cut and the semidefinite relaxation on large graphs",

@@ -69,6 +69,16 @@ def test_a_piece_predicts_the_steps_of_the_whole(tmp_path, monkeypatch):
     assert found.total_seconds == pytest.approx(sum(found.seconds.values()))
 
 
+def test_classes_beyond_one_batch_are_solved_in_several(tmp_path):
+    edges, _ = write_grid(tmp_path, 30)
+    labels = tmp_path / "many.parquet"
+    pq.write_table(pa.table({"node": np.arange(200), "label": np.arange(200) % 20}), labels)
+    found = forecast_spread(edges, str(labels), workers=HERE)
+    result = spread(edges, str(labels), out=tmp_path / "out", workers=HERE)
+    assert found.steps == result.steps
+    assert found.seconds["solve"] > 0
+
+
 def test_memory_grows_with_the_graph_and_shrinks_with_parts_and_workers():
     about = {
         "n_entries": 10**8, "n_nodes": 10**7, "n_halo": 10**6, "n_parts": 8, "n_groups": 2,

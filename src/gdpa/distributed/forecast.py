@@ -159,16 +159,18 @@ def forecast_spread(
     part = result.seconds
     work = 2 * inputs.n_rows + NODE_ENTRIES * nodes
     piece_work = 2 * result.edges + NODE_ENTRIES * result.nodes
-    step = part["scores"] / max(result.steps, 1) * work / piece_work / busy
-    if n_workers > 1 or not in_process:
-        step += STEP_SECONDS * slowness
     n_classes = len(known.classes)
     n_batches = -(-n_classes // MOST_COLUMNS)
+    solved = sum(s for name, s in part.items() if name.startswith("scores"))
+    step = solved / max(result.steps, 1) * n_classes / len(result.classes)
+    step *= work / piece_work / busy
+    if not in_process:
+        step += STEP_SECONDS * slowness * n_batches
     seconds = {
         "start": open_seconds + (0.0 if in_process else START_SECONDS * slowness),
         "read edges": (read_seconds + share * part["split edges"]) / busy,
         "build rows": share * (part["build rows"] + part["components"]) / busy,
-        "solve": steps * step * n_batches,
+        "solve": steps * step,
         "write predictions": nodes / result.nodes * part["write predictions"] / busy,
     }
     halo = count_halo(kept, n_groups) * min(inputs.n_rows / max(kept.source.size, 1), 1e3)
