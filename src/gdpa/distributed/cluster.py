@@ -20,6 +20,7 @@ from ..checks import check_positive
 from ..errors import require
 from ..memory import available_memory
 from ..threads import effective_jobs, one_thread
+from ..version import __version__
 from .folder import Folder
 from .manifest import Manifest, Output, Record, read_record, record_name
 
@@ -311,6 +312,28 @@ class Workers:
             check_positive(self.n_workers, "n_workers", 1)
 
 
+def installed_version() -> str:
+    """Return the version of gdpa of this process."""
+    return __version__
+
+
+def check_versions(client: Client) -> None:
+    """Raise an error if a worker has another version of gdpa, whose parts could differ."""
+    try:
+        found = client.run(installed_version)
+    except Exception as error:
+        raise ValueError(
+            f"a worker cannot load gdpa ({type(error).__name__}: {error}); install gdpa "
+            f"{__version__} on all workers"
+        ) from error
+    for worker, version in found.items():
+        if version != __version__:
+            raise ValueError(
+                f"worker {worker} has gdpa {version}, but the client has {__version__}; install "
+                "the same version on all workers"
+            )
+
+
 @contextlib.contextmanager
 def connect(workers: Workers, *, timeout: str = "30s") -> Iterator[Any]:
     """Connect to a scheduler, or start local workers; "synchronous" runs in this process."""
@@ -319,6 +342,7 @@ def connect(workers: Workers, *, timeout: str = "30s") -> Iterator[Any]:
         yield InProcess(workers.n_workers or 1)
         return
     if scheduler is not None and not isinstance(scheduler, str):
+        check_versions(scheduler)
         yield scheduler
         return
     distributed = require("distributed", "distributed")
@@ -343,7 +367,9 @@ def connect(workers: Workers, *, timeout: str = "30s") -> Iterator[Any]:
                     n_workers=workers.n_workers or effective_jobs(-1),
                     threads_per_worker=1,
                     processes=True,
-                    dashboard_address="127.0.0.1:0" if workers.dashboard else None,
+                    # Any free port; without an address Dask warns if its usual one is in use.
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={} if workers.dashboard else {"dashboard": False},
                     memory_limit=workers.memory_limit or 0,
                     silence_logs=logging.CRITICAL,
                 )
@@ -360,4 +386,6 @@ def connect(workers: Workers, *, timeout: str = "30s") -> Iterator[Any]:
                 raise ValueError(f"no scheduler responds at {scheduler!r}: {error}") from error
         with client:
             client.wait_for_workers(1)
+            if scheduler is not None:
+                check_versions(client)
             yield client

@@ -65,9 +65,9 @@ class Folder:
             self._system.makedirs(path.rsplit("/", 1)[0], exist_ok=True)
             self._system.pipe_file(path, b"".join(pieces))
             return
-        os.makedirs(os.path.dirname(path), exist_ok=True)
         unfinished = f"{path}{UNFINISHED}{uuid.uuid4().hex[:12]}"
         try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(unfinished, "xb") as file:
                 file.writelines(pieces)
             os.replace(unfinished, path)

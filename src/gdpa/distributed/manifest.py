@@ -14,6 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ..version import __version__
 from .folder import DamagedFileError, Folder, to_plain
 
 NAME, VERSION = "manifest.json", 5
@@ -78,9 +79,21 @@ class Manifest:
                 raise ValueError(
                     f"work folder {self.folder.url} has files but no {NAME}; choose an empty folder"
                 )
-            self.data = {"version": VERSION, "parameters": wanted, "stages": {}, "removed": []}
+            self.data = {
+                "version": VERSION,
+                "gdpa": __version__,
+                "parameters": wanted,
+                "stages": {},
+                "removed": [],
+            }
             self._save()
             return False
+        if self.data["gdpa"] != __version__:
+            raise ValueError(
+                f"work folder {self.folder.url} was begun by gdpa {self.data['gdpa']}, but this is "
+                f"gdpa {__version__}; continue with the same version, or start again with an empty "
+                "work folder"
+            )
         stored = self.parameters
         for name in [*wanted, *stored]:
             if wanted.get(name) != stored.get(name):
@@ -116,16 +129,40 @@ class Manifest:
         records = self.data["stages"].get(name)
         return None if records is None else [dict(record["result"]) for record in records]
 
-    def check(self) -> None:
-        """Raise an error if a file of a finished stage is missing."""
+    def lost_files(self) -> dict[str, str]:
+        """Return the finished stages of which a file is missing, and the first such file."""
         present = set(self.folder.names())
+        found: dict[str, str] = {}
         for name, records in self.data["stages"].items():
             for file in (file for record in records for file in record["files"]):
                 if file not in present and name not in self.data["removed"]:
-                    raise ValueError(
-                        f"{self.folder.url}/{file}, written by stage {name!r}, is missing; start "
-                        "again with an empty work folder"
-                    )
+                    found.setdefault(name, file)
+        return found
+
+    def check(self) -> None:
+        """Raise an error if a file of a finished stage is missing."""
+        for name, file in self.lost_files().items():
+            raise ValueError(
+                f"{self.folder.url}/{file}, written by stage {name!r}, is missing; start again "
+                "with an empty work folder"
+            )
+
+    def reopen_lost(self) -> None:
+        """Mark stages of which a file is missing as unfinished, and all stages after them.
+
+        What they are computed from may have been removed, because nothing needed it any more. So
+        stages before them are computed again from the first one that was removed.
+        """
+        lost = self.lost_files()
+        if not lost:
+            return
+        names = list(self.data["stages"])
+        last = min(names.index(name) for name in lost)
+        first = min(i for i, name in enumerate(names) if i == last or name in self.data["removed"])
+        for name in names[first:]:
+            self.reopen(name)
+        self.data["removed"] = [name for name in self.data["removed"] if name in names[:first]]
+        self._save()
 
     def seal(self, name: str, records: Sequence[Record]) -> None:
         """Mark a stage as finished, and remove the records that the manifest now has."""

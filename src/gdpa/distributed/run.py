@@ -21,10 +21,18 @@ def misfits_as_value_error(folder: Folder, resumed: bool) -> Iterator[None]:
     """Turn errors caused by files that do not fit together into a ValueError.
 
     Files whose checksums are right may still come from another run or version. What they cause
-    cannot be foreseen. Errors of a run that began with an empty folder are not changed.
+    cannot be foreseen. Errors of a run that began with an empty folder are not changed. A file
+    that is lost while the run needs it is computed again by the next run.
     """
     try:
         yield
+    except FileNotFoundError as error:
+        if not str(error.filename or "").startswith(folder.url):
+            raise
+        raise ValueError(
+            f"{error.filename} was lost during the run; run the same command again to compute it "
+            "again"
+        ) from error
     except (*MISFITS, TaskError) as error:
         cause = error.__cause__ if isinstance(error, TaskError) else error
         if not resumed or not isinstance(cause, MISFITS) or hasattr(cause, "from_callback"):
@@ -75,7 +83,7 @@ def open_run(
         resumed = manifest.open(parameters)
         with misfits_as_value_error(folder, resumed):
             folder.remove_unfinished()
-            manifest.check()
+            manifest.reopen_lost()
             if "run" not in manifest.data:
                 _check_space(folder, need_bytes)
                 manifest.note("run", run or uuid.uuid4().hex)
