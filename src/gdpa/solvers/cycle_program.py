@@ -1,8 +1,9 @@
 """Linear programs that grow by rows: maximise w'x over [0, 1] subject to odd-cycle inequalities.
 
-HiGHS solves them by the dual simplex method. With the extra ``cuts`` (package highspy) every
-solution starts from the basis of the last one; with SciPy alone every program is solved from the
-beginning, which is much slower for more than a few hundred edges.
+HiGHS solves them by interior points or by the dual simplex method. With the extra ``cuts`` (package
+highspy) the simplex method starts from the last basis; with SciPy alone there are no interior
+points, and every program is solved from the beginning, which is much slower for more than a few
+hundred edges.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from .odd_cycles import Cycle
 # Reduced costs are accurate to this, in units of the mean weight. Weights of a few hundred thousand
 # with integer cuts need a bound that is accurate to 1e-7 of the sum.
 _TOLERANCE = 1e-9
+# Relative gap of an interior point.
+_TOLERANCE_INSIDE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,7 @@ class Program(Protocol):
     """A linear program with rows that can be added and dropped."""
 
     iterations: int
+    has_interior: bool  # whether it can return interior points
 
     def add(self, cycles: list[Cycle]) -> None:
         """Add inequalities."""
@@ -60,8 +64,11 @@ class Program(Protocol):
     def fix(self, values: dict[int, int]) -> None:
         """Fix these edges at 0 or 1 and free all others."""
 
-    def solve(self, deadline: float) -> ProgramSolution:
-        """Solve the program, or stop at a value of ``time.monotonic()``."""
+    def solve(self, deadline: float, *, interior: bool = False) -> ProgramSolution:
+        """Solve the program, or stop at a value of ``time.monotonic()``.
+
+        With `interior`, the solution is an interior point of low accuracy.
+        """
 
 
 def cycle_program(weights: FloatArray) -> Program:
@@ -84,6 +91,8 @@ def _mean_size(weights: FloatArray) -> float:
 class HighsProgram:
     """The program in HiGHS, which keeps its basis when rows are added or dropped."""
 
+    has_interior = True
+
     def __init__(self, weights: FloatArray) -> None:
         highspy = require("highspy", "cuts")
         m = weights.size
@@ -97,6 +106,8 @@ class HighsProgram:
             "threads": 1,
             "presolve": "off",
             "solver": "simplex",
+            "run_crossover": "off",
+            "ipm_optimality_tolerance": _TOLERANCE_INSIDE,
             "dual_feasibility_tolerance": _TOLERANCE,
             "primal_feasibility_tolerance": _TOLERANCE,
         }
@@ -137,13 +148,18 @@ class HighsProgram:
                 self.highs.changeColBounds(edge, float(value), float(value))
         self.fixed = dict(values)
 
-    def solve(self, deadline: float) -> ProgramSolution:
+    def solve(self, deadline: float, *, interior: bool = False) -> ProgramSolution:
         """Solve the program, or stop at a value of ``time.monotonic()``."""
         left = max(deadline - time.monotonic(), 0.0)
+        self.highs.setOptionValue("solver", "ipm" if interior else "simplex")
         used = self.highs.getRunTime()
         self.highs.setOptionValue("time_limit", min(used + left, 1e20))
         self.highs.run()
-        self.iterations += max(int(self.highs.getInfo().simplex_iteration_count), 0)
+        info = self.highs.getInfo()
+        self.iterations += max(int(info.simplex_iteration_count), 0)
+        if interior:
+            # One step factorises a matrix of the rows, which costs about as much as so many pivots.
+            self.iterations += max(int(info.ipm_iteration_count), 0) * (1 + len(self.right) // 100)
         solution = self.highs.getSolution()
         finished = str(self.highs.getModelStatus()).endswith("kOptimal")
         x = np.clip(np.array(solution.col_value), 0.0, 1.0)
@@ -154,6 +170,8 @@ class HighsProgram:
 
 class ScipyProgram:
     """The program in ``scipy.optimize.linprog``, solved from the beginning every time."""
+
+    has_interior = False
 
     def __init__(self, weights: FloatArray) -> None:
         self.iterations = 0
@@ -177,7 +195,7 @@ class ScipyProgram:
         for edge, value in values.items():
             self.bounds[edge] = value
 
-    def solve(self, deadline: float) -> ProgramSolution:
+    def solve(self, deadline: float, *, interior: bool = False) -> ProgramSolution:
         """Solve the program, or stop at a value of ``time.monotonic()``."""
         from scipy.optimize import linprog
 

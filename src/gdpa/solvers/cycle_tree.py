@@ -40,10 +40,19 @@ from .search import Annealer
 # Denominators of the rounded multipliers; the first one that proves the best cut is used.
 _DENOMINATORS = (1, 2, 12, 120, 2**10, 2**14, 2**18, 2**24, 2**32, 2**40)
 _GAP_DENOMINATOR = 2**24
-# Rows with slack in this many rounds are dropped.
+# Inequalities that are violated by less than this are not worth a row; interior points, which are
+# less accurate, have to violate them by more.
+_LEAST_VIOLATION = 1e-4
+_LEAST_INSIDE = 1e-2
+# Rows with more slack than this in so many successive rounds are dropped.
+_SLACK = 1e-7
 _OLDEST = 4
-# A branch is made if the gap shrank by less than this share in so many rounds.
+_SLACK_INSIDE = 1e-2
+_OLDEST_INSIDE = 2
+# A branch is made if the gap shrank by less than this share in so many rounds. Inequalities found
+# at the root help all branches.
 _SLOW = 0.1
+_SLOW_ROOT = 0.01
 _PATIENCE = 6
 # Without a step, a gap of this share of the sum of all weights is considered closed.
 _SMALLEST_GAP = 1e-10
@@ -221,43 +230,66 @@ class CycleTree:
         return bool(self.message)
 
     def _tighten(self, node: _Node, report: Report | None) -> ProgramSolution | None:
-        """Add violated inequalities while that helps; set the bound and the leaf of the node."""
+        """Add violated inequalities while that helps; set the bound and the leaf of the node.
+
+        The root is solved by interior points first: they violate more inequalities by more, so
+        that the bound falls faster than with vertices, and most bounds end there.
+        """
         if self.graph.m == 0:
             self.offer(self.reduction.undo(self.signs))
             return None
         self.program.fix(node.fixed)
+        interior = node is self.root and self.program.has_interior
         history: list[float] = []
         while True:
-            solution = self.program.solve(self.deadline)
+            solution = self.program.solve(self.deadline, interior=interior)
             self.rounds += 1
             value = self._float_bound(solution.y, node.fixed)
             history.append(value)
-            target = self._in_floats(self.cut + self._excess)
-            done = value < target or self._stopped()
-            if not done:
-                done = not self._separate(solution, history, target)
+            if report is not None:
+                try:
+                    report(self.nodes, Fraction(value) * self.float_unit)
+                except BaseException:
+                    self._prove(node, solution.y)
+                    raise
+            done = value < self._target or self._stopped()
+            if not done and not self._helps(node, history):
+                done = not interior
+                if interior:  # Vertices are accurate, and violate what interior points do not.
+                    self._prove(node, solution.y)
+                    interior = False
+                    history.clear()
+                    continue
+            if not done and not self._separate(solution, interior=interior):
+                self._prove(node, solution.y)
+                done = not interior
+                interior = False
+                history.clear()
             if done:
                 self._prove(node, solution.y)
-            if report is not None:
-                report(self.nodes, Fraction(value) * self.float_unit)
-            if done:
                 self._round(solution.x)
                 return solution
 
-    def _separate(self, solution: ProgramSolution, history: list[float], target: float) -> bool:
-        """Add violated inequalities and drop old ones; return whether another round may help."""
-        if len(history) > _PATIENCE and self.max_nodes > 1:
-            before = history[-1 - _PATIENCE] - target
-            if before - (history[-1] - target) < _SLOW * before:
-                return False
+    def _helps(self, node: _Node, history: list[float]) -> bool:
+        """Return whether the last rounds have closed enough of the gap to go on."""
+        if len(history) <= _PATIENCE:
+            return True
+        before = history[-1 - _PATIENCE] - self._target
+        gained = history[-1 - _PATIENCE] - history[-1]
+        return gained > (_SLOW_ROOT if node is self.root else _SLOW) * before
+
+    def _separate(self, solution: ProgramSolution, *, interior: bool) -> bool:
+        """Add violated inequalities and drop old ones; return whether there were any."""
         most = max(300, self.graph.m // 3)
-        found = self.separator.find(solution.x, most=most)
+        least = _LEAST_INSIDE if interior else _LEAST_VIOLATION
+        found = self.separator.find(solution.x, most=most, least=least)
         if not found:
             return False
-        if len(history) % 5 == 0:
+        if self.rounds % 5 == 0:
             self._round(solution.x)
-        self.ages = np.where(solution.slack > 1e-7, self.ages + 1, 0)
-        old = np.flatnonzero(self.ages >= _OLDEST)
+        loose = solution.slack > (_SLACK_INSIDE if interior else _SLACK)
+        self.ages = np.where(loose, self.ages + 1, 0)
+        old = np.flatnonzero(self.ages >= (_OLDEST_INSIDE if interior else _OLDEST))
         if old.size > 0.1 * len(self.rows):
             self.program.drop(old)
             gone = set(old.tolist())
@@ -267,6 +299,11 @@ class CycleTree:
         self.rows += found
         self.ages = np.concatenate((self.ages, np.zeros(len(found), dtype=np.intp)))
         return True
+
+    @property
+    def _target(self) -> float:
+        """A bound below this proves the best cut, in multiples of `float_unit`."""
+        return self._in_floats(self.cut + self._excess)
 
     def _in_floats(self, amount: Fraction) -> float:
         """Return an amount as a floating-point number, in multiples of `float_unit`."""
@@ -289,8 +326,7 @@ class CycleTree:
         """Round multipliers to rational numbers; keep them if their exact bound is better."""
         used = np.flatnonzero(y > 0).tolist()
         cycles = [self.rows[k] for k in used]
-        target = self._in_floats(self.cut + self._excess)
-        hopeful = self._float_bound(y, node.fixed) < target
+        hopeful = self._float_bound(y, node.fixed) < self._target
         for denominator in _DENOMINATORS if hopeful else (_GAP_DENOMINATOR,):
             whole = [round(float(y[k]) * denominator) * self.float_unit for k in used]
             bound = self._exact_bound(cycles, whole, denominator, node.fixed)

@@ -34,16 +34,14 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra, minimum_spanning
 from ..arrays import FloatArray, NDArray
 from .triangle import violated_triangles
 
-# Violations below this are not worth a row of the linear program.
-_LEAST_VIOLATION = 1e-4
 # Edges closer to 0 or 1 than this are integral.
 _INTEGRAL = 1e-6
 # Spanning trees per round, all but the first with random lengths added.
 _TREES = 4
 _NOISE = 0.1
-# Shortest paths are searched from at most this many nodes in one round.
-_SOURCES = 400
+# Shortest paths are searched from so many nodes at a time, until so many cycles are found.
 _BATCH = 100
+_MANY = 200
 # Violated triangles are listed directly if at least this share of all pairs are edges.
 _DENSE = 0.25
 # Shortest paths are searched if the trees find fewer cycles than this.
@@ -129,7 +127,7 @@ class Separator:
         self.graph = graph
         self.rng = np.random.default_rng(random_state)
 
-    def find(self, x: FloatArray, *, most: int) -> list[Cycle]:
+    def find(self, x: FloatArray, *, most: int, least: float = 1e-4) -> list[Cycle]:
         """Return violated inequalities without chords, the most violated ones first.
 
         Parameters
@@ -138,26 +136,27 @@ class Separator:
             The point.
         most : int
             Maximum number of inequalities.
+        least : float, default=1e-4
+            Inequalities that are violated by less are left out.
 
         Returns
         -------
         list of Cycle
-            Different inequalities; empty only if no inequality is violated, provided that the
-            search from all nodes was complete.
+            Different inequalities; empty only if none is violated by more than `least`.
         """
-        found = {cycle.key: cycle for cycle in self._cheap(x, most)}
+        found = {cycle.key: cycle for cycle in self._cheap(x, most, least)}
         if len(found) < min(most, _FEW):
-            found |= {cycle.key: cycle for cycle in self._shortest(x)}
+            found |= {cycle.key: cycle for cycle in self._shortest(x, least)}
         values = x.tolist()
         ranked = sorted(found.values(), key=lambda cycle: -_distance(cycle, values))
         return ranked[:most]
 
-    def _cheap(self, x: FloatArray, most: int) -> Iterator[Cycle]:
+    def _cheap(self, x: FloatArray, most: int, least: float) -> Iterator[Cycle]:
         if self.graph.m >= _DENSE * self.graph.n * (self.graph.n - 1) / 2:
             yield from self._triangles(x, most)
         for k in range(_TREES):
             noise = self.rng.random(x.size) * _NOISE if k else np.zeros(x.size)
-            yield from self._tree_cycles(x, noise)
+            yield from self._tree_cycles(x, noise, least)
 
     def rounded(self, x: FloatArray) -> NDArray[np.int8]:
         """Return signs that follow x along a minimum spanning tree."""
@@ -193,7 +192,7 @@ class Separator:
                 depth[v] = depth[parent[v]] + 1
         return parent, whole, depth
 
-    def _tree_cycles(self, x: FloatArray, noise: FloatArray) -> Iterator[Cycle]:
+    def _tree_cycles(self, x: FloatArray, noise: FloatArray, least: float) -> Iterator[Cycle]:
         """Yield violated cycles of one edge and a path of a spanning tree."""
         number = self.graph.number
         distance = np.minimum(x, 1.0 - x)
@@ -220,7 +219,7 @@ class Separator:
                     right.append(v)
             if u == v:
                 # The meeting point is the last node of both lists.
-                yield from self._violated(left + right[-2::-1], values)
+                yield from self._violated(left + right[-2::-1], values, least)
 
     def _triangles(self, x: FloatArray, most: int) -> Iterator[Cycle]:
         """Yield the most violated triangles."""
@@ -233,14 +232,17 @@ class Separator:
             # 1 + ab X_ab + ac X_ac + bc X_bc >= 0 has x with sign ab: positive signs are in F.
             yield self._cycle([a, b, c], [ab > 0, bc > 0, ac > 0])
 
-    def _shortest(self, x: FloatArray) -> Iterator[Cycle]:
-        """Yield violated cycles from shortest paths between the copies of a node."""
+    def _shortest(self, x: FloatArray, least: float) -> Iterator[Cycle]:
+        """Yield violated cycles from shortest paths between the copies of a node.
+
+        The sources are tried in random order, until many cycles are found or none is left.
+        """
         n = self.graph.n
         i, j = self.graph.first, self.graph.second
         fractional = (x > _INTEGRAL) & (x < 1.0 - _INTEGRAL)
         sources = np.unique(i[fractional])
-        if sources.size > _SOURCES:
-            sources = self.rng.choice(sources, _SOURCES, replace=False)
+        sources = self.rng.permutation(sources)
+        found = 0
         rows = np.concatenate((i, i + n, i, i + n))
         columns = np.concatenate((j, j + n, j + n, j))
         stay, change = x + 1e-9, 1.0 - x + 1e-9  # an edge of length 0 would be no edge
@@ -248,18 +250,23 @@ class Separator:
         values = x.tolist()
         doubled = sp.csr_array((lengths, (rows, columns)), shape=(2 * n, 2 * n))
         for start in range(0, sources.size, _BATCH):
+            if found >= _MANY:
+                return
             batch = sources[start : start + _BATCH]
             distance, before = dijkstra(
                 doubled, directed=False, indices=batch, return_predecessors=True, limit=1.0
             )
             for row, source in enumerate(batch.tolist()):
-                if distance[row, source + n] < 1.0 - _LEAST_VIOLATION:
+                if distance[row, source + n] < 1.0 - least:
                     path = [source + n]
                     while path[-1] != source:
                         path.append(int(before[row, path[-1]]))
-                    yield from self._violated(_simple([p % n for p in path]), values)
+                    found += 1
+                    yield from self._violated(_simple([p % n for p in path]), values, least)
 
-    def _violated(self, nodes: list[int], values: list[float]) -> Iterator[Cycle]:
+    def _violated(
+        self, nodes: list[int], values: list[float], least: float
+    ) -> Iterator[Cycle]:
         """Yield the most violated inequality of a cycle after removing chords, if any."""
         if len(nodes) < 3:
             return
@@ -269,7 +276,7 @@ class Separator:
             nearest = min(range(len(edges)), key=lambda k: abs(values[edges[k]] - 0.5))
             odd[nearest] = not odd[nearest]
         cycle = Cycle(tuple(nodes), tuple(odd), tuple(edges))
-        if violation(cycle, values) > _LEAST_VIOLATION:
+        if violation(cycle, values) > least:
             yield self._without_chords(cycle, values)
 
     def _cycle(self, nodes: list[int], odd: Iterable[bool]) -> Cycle:
