@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 import gdpa
 from gdpa import BinaryQuadratic
+from gdpa.errors import ConvergenceWarning
 from gdpa.solvers.basis_pursuit import gershgorin_bound
 from gdpa.solvers.sdr_sphere import proved_bound
 from gdpa.solvers.search import Annealer, Limits, color_classes, contract, crossover, search, tabu
@@ -105,7 +106,7 @@ def test_same_result_for_any_number_of_threads():
 
 def test_bound_beyond_dense_rows_is_certified_and_tight():
     problem = BinaryQuadratic.max_cut(spin_glass(50))
-    solution = gdpa.solve(problem, "search", effort=0.02)
+    solution = gdpa.solve(problem, "search", effort=0.02, bound="sdr")
     relaxation = -solution.info["sdr_value"]
     assert solution.bound_status == "certified"
     assert relaxation - 1e-9 * relaxation <= solution.bound <= 1.001 * relaxation
@@ -114,9 +115,9 @@ def test_bound_beyond_dense_rows_is_certified_and_tight():
 
 def test_bound_beyond_a_factorisation_is_estimated_and_close(monkeypatch):
     problem = BinaryQuadratic.max_cut(spin_glass(20))
-    proved = gdpa.solve(problem, "search", effort=0.02)
+    proved = gdpa.solve(problem, "search", effort=0.02, bound="sdr")
     monkeypatch.setattr("gdpa.solvers.signed_search.can_prove", lambda P: False)
-    solution = gdpa.solve(problem, "search", effort=0.02)
+    solution = gdpa.solve(problem, "search", effort=0.02, bound="sdr")
     assert solution.bound_status == "estimated"
     assert solution.bound == pytest.approx(proved.bound, rel=0.02)
     assert solution.bound >= (1 - 1e-3) * proved.bound
@@ -124,10 +125,51 @@ def test_bound_beyond_a_factorisation_is_estimated_and_close(monkeypatch):
 
 def test_without_time_there_is_a_certified_bound_all_the_same():
     W = spin_glass(20)
-    solution = gdpa.solve(BinaryQuadratic.max_cut(W), "search", time_limit=1e-9)
-    assert solution.bound_status == "certified"
-    assert solution.value <= solution.bound
-    assert solution.bound == pytest.approx(W.data.clip(0).sum() / 2)
+    positive = W.data.clip(0).sum() / 2
+    for bound in ("sdr", "cycles", "auto"):
+        with pytest.warns(ConvergenceWarning, match="time limit"):
+            solution = gdpa.solve(
+                BinaryQuadratic.max_cut(W), "search", time_limit=1e-9, bound=bound
+            )
+        assert solution.bound_status == "certified"
+        assert solution.value <= solution.bound
+        # All degrees are even, so odd cycles round the bound down to a multiple of two.
+        assert positive - 2 < solution.bound <= positive + 1e-6
+
+
+def test_odd_cycles_prove_a_sparse_cut_by_default():
+    problem = BinaryQuadratic.max_cut(spin_glass(12))
+    sdr, auto, cycles = (
+        gdpa.solve(problem, "search", effort=0.2, bound=b) for b in ("sdr", "auto", "cycles")
+    )
+    assert auto.bound_kind == cycles.bound_kind == "optimum"
+    assert sdr.value <= auto.value == auto.bound == cycles.bound < sdr.bound
+    assert auto.info["bound_method"] == cycles.info["bound_method"] == "cycles"
+    for solution in (auto, cycles):
+        assert gdpa.verify(problem, gdpa.prove(problem, solution)) == "optimal"
+
+
+def test_dense_couplings_keep_the_relaxation_by_default():
+    rng = np.random.default_rng(2)
+    W = np.triu(rng.normal(size=(40, 40)), 1)
+    problem = BinaryQuadratic.max_cut(W + W.T)
+    auto, sdr = (gdpa.solve(problem, "search", effort=0.05, bound=b) for b in ("auto", "sdr"))
+    assert auto.info["bound_method"] == "sdr"
+    assert auto.bound == sdr.bound
+    np.testing.assert_array_equal(auto.labels, sdr.labels)
+
+
+def test_the_relaxation_is_used_where_it_is_better_than_odd_cycles():
+    # A random graph has few short cycles.
+    rng = np.random.default_rng(0)
+    i, j = np.triu_indices(600, 1)
+    chosen = rng.choice(i.size, 1800, replace=False)
+    W = sp.coo_array((np.ones(1800), (i[chosen], j[chosen])), shape=(600, 600)).tocsr()
+    problem = BinaryQuadratic.max_cut(W + W.T)
+    auto, sdr = (gdpa.solve(problem, "search", effort=0.05, bound=b) for b in ("auto", "sdr"))
+    assert auto.info["bound_method"] == "sdr"
+    assert auto.bound <= sdr.bound
+    assert auto.bound_status == "certified"
 
 
 def test_triangles_tighten_the_relaxation():

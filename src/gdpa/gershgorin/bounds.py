@@ -65,7 +65,8 @@ def trivial_bounds(
         total = float(diagonal.sum())
         # The sum of the weights is at most `total`, since L is positive semi-definite.
         magnitude = 3.0 * total + np.abs(edges) + against + np.abs(evidence)
-        margin = 4.0 * EPS * np.sqrt(adjacency.nnz + n) * magnitude
+        longest = int(np.diff(adjacency.indptr).max(initial=0))
+        margin = 4.0 * EPS * (n + longest + 20) * magnitude
         bounds = total - edges - against - evidence - margin
     # If the sum of the weights overflows, nothing is proved.
     return np.where(np.isfinite(bounds), bounds, -np.inf)
@@ -103,7 +104,7 @@ def tangent_bound(problem: GraphProblem, x: FloatArray) -> float:
         size = float(np.abs(x).max(initial=1.0)) ** 2
         magnitude = size * float(problem.diagonal.sum() + problem.adjacency.data.sum())
         magnitude += size * float(np.abs(problem.bias).sum())
-        terms = np.sqrt(problem.adjacency.nnz + problem.n_nodes)
+        terms = problem.n_nodes + int(np.diff(problem.adjacency.indptr).max(initial=0)) + 20
         bound = float(value - 2.0 * float(tangent.sum()) - 8.0 * EPS * terms * magnitude)
     return bound if np.isfinite(bound) else -np.inf
 
@@ -158,13 +159,14 @@ def rounding_margin(problem: Problem) -> float:
     """Return a bound on the rounding error of the objective or of a bound of the problem.
 
     The error of a floating-point sum of N terms, in any order, is at most ``N eps`` times the sum
-    of their absolute values. The factor 8 covers the few such sums in a bound.
+    of their absolute values. The factor 8 covers the few such sums in a bound, and the sums by
+    which the problem itself was stated.
     """
     if isinstance(problem, GraphProblem):
         A = problem.adjacency
         size = 2.0 * float(problem.diagonal.sum()) + 2.0 * float(np.abs(problem.bias).sum())
     else:
-        A, size = problem.P, 0.0
+        A, size = problem.P, abs(problem.constant)
     size += float(np.abs(A.data).sum())
     longest = int(np.diff(A.indptr).max(initial=0))
     return 8.0 * (problem.n_nodes + longest + 20) * EPS * size

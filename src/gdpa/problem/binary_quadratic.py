@@ -20,6 +20,7 @@ from ..errors import require
 from ..graph.adjacency import check_adjacency, check_total
 from ..graph.convert import from_networkx
 from ..linalg.operator import MatrixLike
+from .exact_sums import exact_sums
 from .graph_problem import GraphProblem, ReducedForm
 
 Sense = Literal["minimise", "maximise"]
@@ -49,6 +50,8 @@ class BinaryQuadratic:
         Direction of the value.
     domain : {"spin", "binary"}
         Whether variables are -1 and +1 or 0 and 1.
+    rounded : bool
+        Whether P or the constant may differ from the numbers given by rounding errors.
     names : tuple or None
         Names of the variables, if there are any.
 
@@ -71,7 +74,9 @@ class BinaryQuadratic:
         if not 0 <= int(anchor) < n:
             raise ValueError(f"anchor={anchor} is not a variable; accepted: 0 to {n - 1}")
         self.anchor = int(anchor)
-        self.constant, self.hidden = 0.0, False
+        self.constant = 0.0
+        self.hidden = False
+        self.rounded = False
         self.sense: Sense = "maximise"
         self.domain: Domain = "spin"
         self.names: tuple[Hashable, ...] | None = None
@@ -112,7 +117,10 @@ class BinaryQuadratic:
         BinaryQuadratic
             The problem, in the domain {0, 1}.
         """
-        return cls._binary(_checked(Q, "Q", symmetric=False), constant)
+        problem = cls._binary(_checked(Q, "Q", symmetric=False), constant)
+        entries = sp.coo_array(Q).data if sp.issparse(Q) else np.asarray(Q, dtype=np.float64)
+        problem.rounded = not exact_sums(entries, np.array([constant]))
+        return problem
 
     @classmethod
     def _binary(cls, S: sp.csr_array, constant: float) -> BinaryQuadratic:

@@ -24,6 +24,15 @@ from .graph_problem import ReducedForm
 
 Weights = dict[tuple[int, int], Fraction]
 
+# Couplings per variable, and couplings in all, up to which odd cycles are tried by default.
+_DENSEST = 4.0
+_MOST = 60_000
+
+
+def is_sparse(n_variables: int, n_couplings: int) -> bool:
+    """Return whether there are few enough couplings for bounds by odd cycles."""
+    return n_couplings <= min(_DENSEST * n_variables, _MOST)
+
 
 @dataclass(frozen=True, eq=False)
 class CutForm:

@@ -35,6 +35,7 @@ from ..errors import (
 )
 from ..problem import BinaryQuadratic, GraphProblem, Problem
 from ..solution import BoundStatus, DualVariables, Solution
+from .safe_bound import safe_bound
 
 Callback = Callable[[Mapping[str, Any]], Any]
 
@@ -365,11 +366,15 @@ class Solver(ABC):
             "labels": labels,
             "info": MappingProxyType(dict(outcome.info)),
         }
-        if outcome.bound_status == "none" or not np.isfinite(outcome.lower_bound):
+        objective = problem.objective(labels)
+        if outcome.bound_status == "certified":
+            bound = safe_bound(problem, objective, outcome.lower_bound)
+            facts |= {"bound_status": "estimated"} if bound is None else {"lower_bound": bound}
+        if facts["bound_status"] == "none" or not np.isfinite(facts["lower_bound"]):
             facts |= {"lower_bound": -np.inf, "bound_status": "none", "bound_kind": "none"}
         return Solution(
             method=self.name,
-            objective=problem.objective(labels),
+            objective=objective,
             history=tuple(run.history),
             seconds=MappingProxyType(dict(run.seconds)),
             unreached=np.empty(0, dtype=np.intp) if unreached is None else unreached,

@@ -13,14 +13,20 @@ from ..arrays import NDArray
 from ..gershgorin.bounds import rounding_margin
 from ..memory import check_memory
 from ..problem import Problem, ReducedForm
-from ..problem.cut_form import CutForm
+from ..problem.cut_form import CutForm, is_sparse
 from ..threads import effective_jobs
 from .base import Outcome, Run, Solver, StopSolver
+from .cycle_program import has_highspy
 from .cycle_tree import CycleTree
 from .search import Limits, search
 
 # Assumed bytes per edge of a linear program with its rows and factors.
 _BYTES_PER_EDGE = 2e4
+
+
+def suits_cycles(form: ReducedForm) -> bool:
+    """Return whether odd cycles are likely to give a better bound than the relaxation, in time."""
+    return has_highspy() and is_sparse(form.P.shape[0], form.P.nnz // 2)
 
 
 def cycle_tree(
@@ -30,13 +36,22 @@ def cycle_tree(
     max_nodes: int,
     max_pivots: int | None,
     random_state: int,
+    useful: float | None = None,
 ) -> CycleTree:
-    """Return the tree of a reduced form, or raise MemoryError if it would be too large."""
+    """Return the tree of a reduced form, or raise MemoryError if it would be too large.
+
+    With `useful`, a lower bound of the objective, growing stops if it cannot be improved.
+    """
     edges = form.P.nnz // 2
     what = f"odd cycles of {edges} couplings"
     check_memory(_BYTES_PER_EDGE * edges, what, "bound='sdr' accepts any number of couplings")
+    cut_form = CutForm.of_reduced(form)
+    cut = None
+    if useful is not None:
+        cut = (Fraction(form.constant) - Fraction(useful) - cut_form.constant) / cut_form.unit
     return CycleTree(
-        CutForm.of_reduced(form),
+        cut_form,
+        useful=cut,
         deadline=deadline,
         max_nodes=max_nodes,
         max_pivots=max_pivots,
@@ -61,6 +76,16 @@ def details_of(tree: CycleTree) -> dict[str, Any]:
         "optimal": tree.optimal,
         "certificate": tree.certificate(),
     }
+
+
+def report_tree(form: ReducedForm, tree: CycleTree, run: Run, nodes: int, bound: Fraction) -> None:
+    """Report the best value and a bound in units, as the tree calls it."""
+    constant = Fraction(form.constant)
+    run.report(
+        nodes=nodes,
+        objective=float(constant - tree.form.value(tree.cut)),
+        bound=float(constant - tree.form.value(bound)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +140,7 @@ class BranchAndCut(Solver):
             with run.stage("search"):
                 tree.offer(self._search(form, deadline, run))
             with run.stage("cycles"):
-                tree.grow(lambda nodes, bound: self._report(form, tree, run, nodes, bound))
+                tree.grow(lambda nodes, bound: report_tree(form, tree, run, nodes, bound))
             message = tree.message
         except StopSolver:
             message = "stopped by the callback"
@@ -149,14 +174,4 @@ class BranchAndCut(Solver):
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             report=lambda value: run.report(objective=form.constant - scale * value),
-        )
-
-    def _report(
-        self, form: ReducedForm, tree: CycleTree, run: Run, nodes: int, bound: Fraction
-    ) -> None:
-        constant = Fraction(form.constant)
-        run.report(
-            nodes=nodes,
-            objective=float(constant - tree.form.value(tree.cut)),
-            bound=float(constant - tree.form.value(bound)),
         )

@@ -95,6 +95,9 @@ class CycleTree:
         Maximum number of nodes of the tree.
     max_pivots : int or None
         Maximum number of pivots of the simplex method, which does not depend on the machine.
+    useful : Fraction or None
+        A bound in units of the form. Growing stops if the bound will not fall below it, judged by
+        the limit of a geometric series through the last three rounds.
     random_state : int
         Seed of the separation.
 
@@ -115,9 +118,11 @@ class CycleTree:
         deadline: float = np.inf,
         max_nodes: int = 1,
         max_pivots: int | None = None,
+        useful: Fraction | None = None,
         random_state: int = 0,
     ) -> None:
         self.form = form
+        self.useful = useful
         self.deadline = deadline
         self.max_nodes = max_nodes
         self.max_pivots = max_pivots
@@ -150,7 +155,7 @@ class CycleTree:
         self.ages = np.zeros(0, dtype=np.intp)
         top = self.reduction.constant + Fraction(sum(w for w in self.weights if w > 0), self.scale)
         self.root = _Node(fixed={}, bound=top, leaf=Leaf())
-        self.open: list[tuple[Fraction, int, _Node]] = []
+        self.open: list[tuple[Fraction, int, int, _Node]] = []
         self.counter = itertools.count()
         self.closed_bound = Fraction(0)
 
@@ -208,7 +213,7 @@ class CycleTree:
             if self.nodes >= self.max_nodes:
                 self.message = f"max_iter={self.max_nodes} nodes"
                 return
-            node = heapq.heappop(self.open)[2]
+            node = heapq.heappop(self.open)[-1]
             if self._closes(node.bound):
                 continue
             self.nodes += 1
@@ -220,7 +225,8 @@ class CycleTree:
             self._split(node, solution.x)
 
     def _push(self, node: _Node) -> None:
-        heapq.heappush(self.open, (-node.bound, next(self.counter), node))
+        # Among equal bounds the deepest node comes first: it leads to a cut soonest.
+        heapq.heappush(self.open, (-node.bound, -len(node.fixed), next(self.counter), node))
 
     def _stopped(self) -> bool:
         if time.monotonic() > self.deadline:
@@ -252,7 +258,7 @@ class CycleTree:
                 except BaseException:
                     self._prove(node, solution.y)
                     raise
-            done = value < self._target or self._stopped()
+            done = value < self._target or self._stopped() or self._hopeless(history)
             if not done and not self._helps(node, history):
                 done = not interior
                 if interior:  # Vertices are accurate, and violate what interior points do not.
@@ -269,6 +275,18 @@ class CycleTree:
                 self._prove(node, solution.y)
                 self._round(solution.x)
                 return solution
+
+    def _hopeless(self, history: list[float]) -> bool:
+        """Return whether the bound will not become useful if its steps go on shrinking alike."""
+        if self.useful is None or len(history) < 3:
+            return False
+        before = history[-3] - history[-2]
+        gained = history[-2] - history[-1]
+        if 0 < gained < before:
+            limit = history[-1] - gained * gained / (before - gained)
+            if limit > self._in_floats(self.useful):
+                self.message = "another bound is better"
+        return bool(self.message)
 
     def _helps(self, node: _Node, history: list[float]) -> bool:
         """Return whether the last rounds have closed enough of the gap to go on."""

@@ -264,9 +264,7 @@ class Separator:
                     found += 1
                     yield from self._violated(_simple([p % n for p in path]), values, least)
 
-    def _violated(
-        self, nodes: list[int], values: list[float], least: float
-    ) -> Iterator[Cycle]:
+    def _violated(self, nodes: list[int], values: list[float], least: float) -> Iterator[Cycle]:
         """Yield the most violated inequality of a cycle after removing chords, if any."""
         if len(nodes) < 3:
             return

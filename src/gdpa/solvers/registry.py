@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import UnsupportedProblemError, nearest_name
 from ..problem import BinaryQuadratic, Problem
+from ..problem.cut_form import is_sparse
 from ..solution import Solution
 from .base import OtherMethodsError, Solver
 from .switching import switched_form
@@ -101,11 +102,6 @@ def register(name: str, solver: type[Solver]) -> None:
     METHODS[name] = solver
 
 
-# Couplings per variable, and couplings in all, up to which a proof is tried by odd cycles.
-_CYCLES_DENSITY = 4.0
-_CYCLES_COUPLINGS = 60_000
-
-
 def choose_method(problem: Problem, *, proof: bool = False) -> str:
     """Return the method that ``method="auto"`` selects; with `proof`, if a proof is to be written.
 
@@ -114,11 +110,10 @@ def choose_method(problem: Problem, *, proof: bool = False) -> str:
     the exact optimum. Otherwise it is "branch-and-bound" up to 60 variables and "search" beyond.
     If a proof is to be written, it is "branch-and-cut" for sparse couplings.
     """
-    if proof and isinstance(problem, BinaryQuadratic):
-        edges = problem.n_edges
-        if edges <= min(_CYCLES_DENSITY * problem.n_nodes, _CYCLES_COUPLINGS):
-            return "branch-and-cut"
-    if not isinstance(problem, BinaryQuadratic) and not getattr(problem, "signed", False):
+    quadratic = isinstance(problem, BinaryQuadratic)
+    if proof and quadratic and is_sparse(problem.n_nodes, problem.n_edges):
+        return "branch-and-cut"
+    if not quadratic and not getattr(problem, "signed", False):
         return "harmonic"
     if not problem.signed or switched_form(problem.reduced()) is not None:
         return "min-cut"

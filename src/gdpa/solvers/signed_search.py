@@ -1,15 +1,19 @@
-"""Good labels and a proved bound for couplings of both signs: search plus relaxation.
+"""Good labels and a proved bound for couplings of both signs: search plus relaxation or cycles.
 
 The semidefinite relaxation (``sdr_sphere``) gives a dual point s and a factor V. The bound is
 ``constant - (1 + t) 1's``, where a factorisation of ``(1 + t) diag(s) - P`` proves t. If P is too
 large for that, t is estimated from an eigenvalue. Roundings of V are among the starts of the search
 (``search``). The sum of all absolute couplings is always a valid bound.
+
+For sparse couplings odd cycles (``cycle_tree``) give a better bound than the relaxation, which is
+then only rounded. They come last, because they stop as soon as they prove the best signs.
 """
 
 from __future__ import annotations
 
 import itertools
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -27,12 +31,41 @@ from ..solution import BoundStatus
 from ..threads import effective_jobs, one_thread
 from .base import Outcome, Run, Solver, StopSolver
 from .basis_pursuit import gershgorin_bound
+from .branch_and_cut import cycle_tree, details_of, lower_bound, report_tree, suits_cycles
 from .manifold_lbfgs import descend, inner
+from .safe_bound import SMALLEST
 from .sdr_sphere import SphereProduct, proved_bound, scaled_couplings, solve_spheres
 from .search import Limits, search
 from .triangle import triangle_bound
 
-BOUNDS = ("sdr", "triangle", "gershgorin", "none")
+BOUNDS = ("auto", "sdr", "triangle", "cycles", "gershgorin", "none")
+# Work for the odd cycles of bound="auto", in pivots of the simplex method. On graphs of 800 to
+# 10,000 nodes this takes about as long as the search.
+_PIVOTS = 20_000
+
+
+@dataclass(eq=False)
+class _Relaxed:
+    """An approximate solution of the semidefinite relaxation, with its dual point s."""
+
+    V: FloatArray
+    value: float
+    s: FloatArray
+    tol: float
+    provable: bool
+    options: dict[str, Any]
+
+
+@dataclass(eq=False)
+class _Bound:
+    """What is known about the bound, and the factor V for the search."""
+
+    details: dict[str, Any]
+    V: FloatArray | None = None
+    lower_bound: float = -np.inf
+    status: BoundStatus = "none"
+    optimal: bool = False
+    dual: FloatArray | None = None
 
 
 def estimated_bound(
@@ -89,22 +122,25 @@ class SignedSearch(Solver):
     """Search for good labels, and bound the objective by a relaxation.
 
     ``info`` has ``sdr_value``, the value of the semidefinite relaxation at its factor, and the
-    ``bound_method``. ``seconds`` has the times of search, relaxation and proof.
+    ``bound_method``. If that is "cycles", it also has the ``certificate`` for :func:`gdpa.prove`
+    and the size of the linear programs. ``seconds`` has the time of each stage.
 
     Parameters
     ----------
     tol : float, default=2e-4
         Accepted gap between the value of the relaxation and its bound, relative to the value.
-    bound : {"sdr", "triangle", "gershgorin", "none"}, default="sdr"
-        Source of the bound: the semidefinite relaxation; the same with triangle inequalities, for
-        about a hundred variables; diagonal dominance in changing bases, for comparison with about
-        fifty variables; or no bound.
+    bound : {"auto", "sdr", "triangle", "cycles", "gershgorin", "none"}, default="auto"
+        Source of the bound. "sdr": the semidefinite relaxation. "triangle": the same with triangle
+        inequalities, for about a hundred variables. "cycles": odd cycles, for sparse couplings.
+        "gershgorin": diagonal dominance in changing bases, for comparison with about fifty
+        variables. "none": no bound. "auto": odd cycles with limited work for sparse couplings if
+        the extra ``cuts`` is installed, and the relaxation otherwise or if it is better.
     effort : float, default=1.0
         Factor for the sweeps, recombinations and populations of the search.
     time_limit : float, optional
         Seconds after which the search returns the best signs so far. The relaxation uses at most
-        half of the time, but a factorisation that has started is completed. With a time limit
-        results depend on the machine.
+        half of the time, but a factorisation that has started is completed; odd cycles use at least
+        four tenths. With a time limit results depend on the machine.
     n_jobs : int, default=1
         Number of threads of the search, -1 for all cores; the result does not depend on it.
     """
@@ -118,7 +154,7 @@ class SignedSearch(Solver):
     positive: ClassVar[tuple[str, ...]] = ("effort",)
 
     tol: float = 2e-4
-    bound: str = "sdr"
+    bound: str = "auto"
     effort: float = 1.0
     time_limit: float | None = None
     n_jobs: int = 1
@@ -133,39 +169,49 @@ class SignedSearch(Solver):
     def _solve(self, problem: Problem, run: Run) -> Outcome:
         form, started = problem.reduced(), time.monotonic()
         largest = float(np.abs(form.P.data).max(initial=0.0))
-        if 0.0 < largest < 1e-290:
+        if 0.0 < largest < SMALLEST:
             advice = "multiply all numbers by 1e290"
             raise UnsupportedProblemError(f"the largest coupling is {largest:.3g}; {advice}")
         limit = np.inf if self.time_limit is None else self.time_limit
+        by_cycles = self.bound == "cycles" or (self.bound == "auto" and suits_cycles(form))
+        found = _Bound(details={"bound_method": "sdr" if self.bound == "auto" else self.bound})
+        relaxed = None
+        if by_cycles:
+            if self.bound == "auto":
+                relaxed = self._relaxed(form, run, started + 0.5 * limit)
+                found.V = relaxed.V
+        elif self.bound != "none":
+            self._bound(form, found, run, started + 0.5 * limit)
         message, stopped = "search ended", False
-        details: dict[str, Any] = {"bound_method": self.bound}
-        V = None
-        bound, dual = -np.inf, None
-        status: BoundStatus = "none"
-        if self.bound != "none":
-            V, bound, status, dual = self._bound(form, details, run, started + 0.5 * limit)
         signs = np.ones(form.P.shape[0], dtype=np.int8)
         try:
             with run.stage("search"):
-                signs = self._search(form, largest, V, run, started + limit)
+                until = started + (0.6 if by_cycles else 1.0) * limit
+                signs = self._search(form, largest, found.V, run, until)
+            stopped = time.monotonic() >= until
         except StopSolver:
             message, stopped = "stopped by the callback", True
-        if not stopped and time.monotonic() >= started + limit:
-            message, stopped = f"stopped by the time limit of {limit:g} s", True
+        if by_cycles:
+            signs = self._cycles(form, signs, relaxed, found, run, started + limit)
+            if run.stopped:
+                message, stopped = "stopped by the callback", True
+        if stopped and not run.stopped:
+            message = f"stopped by the time limit of {limit:g} s"
         signs = signs * signs[form.apex]
         labels = problem.spread(np.delete(signs, form.apex))
-        bound -= rounding_margin(problem)
+        objective = problem.objective(labels)
+        bound = min(found.lower_bound - rounding_margin(problem), objective)
         return Outcome(
             scores=labels.astype(np.float64),
             labels=labels,
-            lower_bound=min(bound, problem.objective(labels)),
-            bound_status=status,
-            bound_kind="relaxation",
+            lower_bound=objective if found.optimal else bound,
+            bound_status=found.status,
+            bound_kind="optimum" if found.optimal else "relaxation",
             iterations=len(run.history),
-            converged=not stopped,
-            message=message,
-            dual=None if dual is None else {"s": dual},
-            info=details,
+            converged=found.optimal or not stopped,
+            message="optimal" if found.optimal else message,
+            dual=None if found.dual is None else {"s": found.dual},
+            info=found.details,
         )
 
     def _search(
@@ -185,18 +231,32 @@ class SignedSearch(Solver):
             report=lambda value: run.report(objective=form.constant - scale * value),
         )
 
-    def _bound(
-        self, form: ReducedForm, details: dict[str, Any], run: Run, deadline: float
-    ) -> tuple[FloatArray | None, float, BoundStatus, FloatArray | None]:
-        """Return the factor V, the lower bound, its status and the dual point."""
+    def _bound(self, form: ReducedForm, found: _Bound, run: Run, deadline: float) -> None:
+        """Set the factor V, the lower bound, its status and the dual point."""
         n = form.P.shape[0]
-        if self.bound != "sdr":  # 14 dense matrices at the peak, measured with 400 to 700 rows
+        if self.bound in ("triangle", "gershgorin"):
+            # 14 dense matrices at the peak, measured with 400 to 700 rows
             what = f"bound={self.bound!r} with {n} variables"
             check_memory(112.0 * n * n, what, "bound='sdr' accepts any number of variables")
         if self.bound == "gershgorin":
             with run.stage("bound"):
-                upper, details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
-            return None, form.constant - upper, "certified", None
+                upper, found.details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
+            found.lower_bound, found.status = form.constant - upper, "certified"
+            return
+        self._prove(form, self._relaxed(form, run, deadline), found, run, deadline)
+        if self.bound == "triangle":
+            with run.stage("triangles"), one_thread():
+                tighter = triangle_bound(
+                    form.P.toarray(), should_stop=lambda: time.monotonic() > deadline
+                )
+            found.details["n_triangles"] = tighter.n_triangles
+            bound = form.constant - tighter.bound
+            if bound > found.lower_bound or found.status != "certified":
+                found.lower_bound, found.status, found.dual = bound, "certified", None
+
+    def _relaxed(self, form: ReducedForm, run: Run, deadline: float) -> _Relaxed:
+        """Solve the semidefinite relaxation approximately, without a proof."""
+        n = form.P.shape[0]
         provable, huge = can_prove(form.P), n > 200_000
         most = 40 if provable else 8 if huge else 16
         options: dict[str, Any] = {
@@ -209,36 +269,73 @@ class SignedSearch(Solver):
         tol = self.tol if provable else 5.0 * self.tol
         with run.stage("relaxation"):
             V, value, s = descended(form, tol=tol, deadline=deadline, **options)
+        return _Relaxed(V, value, s, tol, provable, options)
+
+    def _prove(
+        self, form: ReducedForm, relaxed: _Relaxed, found: _Bound, run: Run, deadline: float
+    ) -> None:
+        """Set V, and the bound that the relaxation proves."""
+        V, value, s, tol = relaxed.V, relaxed.value, relaxed.s, relaxed.tol
         with run.stage("proof"):
-            if provable:
+            if relaxed.provable:
                 step = 0.1 * tol * abs(value) / float(s.sum())
-                found = proved_bound(form, s, step=step, deadline=deadline)
+                proved = proved_bound(form, s, step=step, deadline=deadline)
             else:
                 seed = self.random_state
-                found = estimated_bound(form, s, tol=tol, deadline=deadline, random_state=seed)
-        loose = found is None or value - found[0] > 4.0 * tol * abs(value)
-        if provable and loose and time.monotonic() < deadline:
+                proved = estimated_bound(form, s, tol=tol, deadline=deadline, random_state=seed)
+        loose = proved is None or value - proved[0] > 4.0 * tol * abs(value)
+        if relaxed.provable and loose and time.monotonic() < deadline:
             # The point is a saddle. Eigenvectors give directions of descent.
             late = Run(lambda _: time.monotonic() > deadline, seconds=run.seconds)
-            spheres = solve_spheres(form, **options, tol=5.0 * tol, start=None, run=late)
+            spheres = solve_spheres(form, **relaxed.options, tol=5.0 * tol, start=None, run=late)
             V, value = spheres.V, spheres.value
             with run.stage("proof"):
-                found = proved_bound(form, spheres.s, deadline=deadline) or found
-        details["sdr_value"] = value
+                proved = proved_bound(form, spheres.s, deadline=deadline) or proved
+        found.V = V
+        found.details["sdr_value"] = value
         # The sum of all couplings is a bound even if there was no time for another.
         total = float(np.abs(form.P.data).sum()) * (1.0 + form.P.nnz * EPS)
-        bound: float = form.constant - total
-        dual: FloatArray | None = None
-        status: BoundStatus = "certified"
-        if found is not None and found[0] > bound:
-            bound, dual = found
-            status = "certified" if provable else "estimated"
-        if self.bound == "triangle":
-            with run.stage("triangles"), one_thread():
-                tighter = triangle_bound(
-                    form.P.toarray(), should_stop=lambda: time.monotonic() > deadline
-                )
-            details["n_triangles"] = tighter.n_triangles
-            if form.constant - tighter.bound > bound or status != "certified":
-                bound, status, dual = form.constant - tighter.bound, "certified", None
-        return V, bound, status, dual
+        found.lower_bound = form.constant - total
+        found.status = "certified"
+        if proved is not None and proved[0] > found.lower_bound:
+            found.lower_bound, found.dual = proved
+            found.status = "certified" if relaxed.provable else "estimated"
+
+    def _cycles(
+        self,
+        form: ReducedForm,
+        signs: NDArray[np.int8],
+        relaxed: _Relaxed | None,
+        found: _Bound,
+        run: Run,
+        deadline: float,
+    ) -> NDArray[np.int8]:
+        """Set the bound by odd cycles, or by the relaxation if that is better; return the signs."""
+        pivots = None
+        if self.bound == "auto":
+            pivots = int(_PIVOTS * max(self.effort, 0.1))
+        with run.stage("cycles"):
+            tree = cycle_tree(
+                form,
+                deadline=-np.inf if run.stopped else deadline,
+                max_nodes=1,
+                max_pivots=pivots,
+                random_state=self.random_state,
+                useful=None if relaxed is None else relaxed.value,
+            )
+            tree.offer(signs)
+            with suppress(StopSolver):
+                tree.grow(lambda nodes, bound: report_tree(form, tree, run, nodes, bound))
+        found.lower_bound = lower_bound(form, tree)
+        found.status = "certified"
+        found.optimal = tree.optimal
+        if relaxed is not None and not found.optimal:
+            found.details["sdr_value"] = relaxed.value
+            if relaxed.value > found.lower_bound:  # the relaxation may be better
+                by_cycles = found.lower_bound
+                self._prove(form, relaxed, found, run, deadline)
+                if found.status == "certified" and found.lower_bound > by_cycles:
+                    return tree.signs
+                found.lower_bound, found.status, found.dual = by_cycles, "certified", None
+        found.details |= {"bound_method": "cycles", **details_of(tree)}
+        return tree.signs
