@@ -1,11 +1,7 @@
 """Read picture files, and encode them by features learned from the pictures.
 
-The features are those of Coates, Ng and Lee (2011): patches of 8 x 8 pixels are normalised and
-whitened, k-means finds 100 typical patches, and the similarities to these are averaged over each
-quarter of a picture. The features are the principal components of these averages. On 1,500
-photographs of CIFAR-10 with 5 and 20 labels per class, the default classifier has an accuracy of 29
-and 40 %, and 22 and 28 % on thumbnails of 16 x 16 pixels with colour histograms (three draws; the
-settings were chosen on these data). A pretrained network is much better
+The features are those of :mod:`gdpa.graph.picture_features`, computed from pictures reduced to 32 x
+32 pixels, and of these the principal components. A pretrained network is much better on photographs
 (:mod:`gdpa.tables.embedding`).
 """
 
@@ -24,11 +20,12 @@ import numpy as np
 from ..arrays import SingleArray
 from ..codec import check_numbers, storable
 from ..errors import require
+from ..graph.picture_features import PictureFeatures
 from .table import TableError
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".bmp")
 MOST_BYTES = 50_000_000
-SIDE, PATCH, STEP = 32, 8, 2  # side of a picture, side of a patch, stride, in pixels
+SIDE = 32  # pictures are reduced to squares with sides of this many pixels
 # The type is detected from the first bytes, not from the name. SVG may contain scripts.
 MAGIC = {
     "image/png": rb"\x89PNG\r\n\x1a\n",
@@ -115,61 +112,41 @@ def open_picture(content: bytes, side: int) -> Any:
 
 
 def _pixels(picture: Any) -> SingleArray:
-    """Return the pixels of a picture as numbers from 0 to 1."""
-    return np.asarray(picture.resize((SIDE, SIDE)), dtype=np.float32) / 255.0
-
-
-def _patches(pixels: SingleArray) -> SingleArray:
-    """Return the normalised patches of a picture, of shape (rows, columns, values)."""
-    windows = np.lib.stride_tricks.sliding_window_view(pixels, (PATCH, PATCH), axis=(0, 1))
-    flat = windows[::STEP, ::STEP].reshape(*windows[::STEP, ::STEP].shape[:2], -1)
-    flat = flat - flat.mean(axis=-1, keepdims=True)
-    return np.asarray(flat / np.sqrt(flat.var(axis=-1, keepdims=True) + 1e-4))
+    """Return the pixels of a picture as a flat row of numbers from 0 to 1."""
+    return np.asarray(picture.resize((SIDE, SIDE)), dtype=np.float32).ravel() / 255.0
 
 
 @storable("picture-encoding")
 @dataclass(frozen=True)
 class PictureEncoding:
-    """Encode pictures by the principal components of their patch similarities.
+    """Encode pictures by the principal components of their learned features.
 
     Parameters
     ----------
-    whitening : ndarray of float32 of shape (n_values, n_values)
-        Whitening matrix of the patches.
-    middle : ndarray of float32 of shape (n_values,)
-        Mean of the whitened patches.
-    centers : ndarray of float32 of shape (n_centers, n_values)
-        Typical whitened patches.
-    directions : ndarray of float32 of shape (4 * n_centers, n_features)
+    features : PictureFeatures
+        Features of pictures of 32 x 32 pixels.
+    directions : ndarray of float32 of shape (n_learned, n_features)
         Principal directions.
     shift : ndarray of float32 of shape (n_features,)
-        Mean of the features.
+        Mean of the components.
     """
 
-    whitening: SingleArray
-    middle: SingleArray
-    centers: SingleArray
+    features: PictureFeatures
     directions: SingleArray
     shift: SingleArray
 
     def __post_init__(self) -> None:
-        d = 3 * PATCH * PATCH
-        check_numbers("whitening", self.whitening, (d, d))
-        check_numbers("middle", self.middle, (d,))
-        check_numbers("centers", self.centers, (None, d))
         check_numbers("shift", self.shift, (None,))
-        check_numbers("directions", self.directions, (4 * len(self.centers), self.shift.size))
+        check_numbers("directions", self.directions, (self.features.shift.size, self.shift.size))
 
     @classmethod
     def fit(
         cls, names: Sequence[str], folder: Path, n_features: int, random_state: int
     ) -> PictureEncoding:
         """Fit to at most 2,000 of the pictures."""
-        from scipy.fft import dct
-        from sklearn.cluster import MiniBatchKMeans
-
         rng = np.random.default_rng(random_state)
-        pictures, reason = [], ""
+        pictures = []
+        reason = ""
         for k in rng.permutation(len(names))[:2000].tolist():
             try:
                 content = read_picture(folder, names[k])[0]
@@ -178,27 +155,23 @@ class PictureEncoding:
                 reason = reason or f"{names[k]}: {error}"
         if not pictures:
             raise TableError(f"no picture in {folder} can be read ({reason})")
-        some = -(-50_000 // len(pictures))
-        chosen = []
-        for picture in pictures:
-            patches = _patches(picture).reshape(-1, 3 * PATCH * PATCH)
-            chosen.append(patches[rng.permutation(len(patches))[:some]])
-        sample = np.concatenate(chosen)
-        values, vectors = np.linalg.eigh(np.cov(sample, rowvar=False))
-        whitening = ((vectors / np.sqrt(values + 0.1)) @ vectors.T).astype(np.float32)
-        sample = sample @ whitening
-        middle = sample.mean(axis=0)
-        kmeans = MiniBatchKMeans(100, n_init=1, batch_size=2048, random_state=random_state)
-        centers = kmeans.fit(sample - middle).cluster_centers_.astype(np.float32)
-        counts = np.array([_count_patches(p, whitening, middle, centers) for p in pictures])
-        spread = counts.std(axis=0)
-        mean, spread = counts.mean(axis=0), spread + 1e-3 * spread.max() + 1e-12
-        _, _, V = np.linalg.svd((counts - mean) / spread, full_matrices=False)
+        return cls.of_pixels(np.array(pictures), n_features, random_state)
+
+    @classmethod
+    def of_pixels(cls, rows: SingleArray, n_features: int, random_state: int) -> PictureEncoding:
+        """Fit to pictures of 32 x 32 pixels, one flat row each."""
+        from scipy.fft import dct
+
+        features = PictureFeatures.fit(rows, (SIDE, SIDE, 3), random_state)
+        learned = features.transform(rows)
+        _, _, V = np.linalg.svd(learned - learned.mean(axis=0), full_matrices=False)
         # The rotation gives all features about the same variance.
-        V = dct(V[:n_features], axis=0, norm="ortho") / spread
-        scale = np.sqrt((((counts - mean) @ V.T) ** 2).sum(axis=1).mean()) or 1.0
+        V = dct(V[:n_features], axis=0, norm="ortho")
+        components = learned @ V.T
+        centred = components - components.mean(axis=0)
+        scale = float(np.sqrt((centred**2).sum(axis=1).mean())) or 1.0
         directions = np.ascontiguousarray(V.T / scale, dtype=np.float32)
-        return cls(whitening, middle, centers, directions, mean @ directions)
+        return cls(features, directions, learned.mean(axis=0) @ directions)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -207,25 +180,9 @@ class PictureEncoding:
 
     def __call__(self, pictures: list[Any]) -> SingleArray:
         """Return the features of pictures."""
-        about = (self.whitening, self.middle, self.centers)
-        counts = np.array([_count_patches(_pixels(picture), *about) for picture in pictures])
-        return np.asarray(counts @ self.directions - self.shift)
+        rows = np.array([_pixels(picture) for picture in pictures])
+        return np.asarray(self.features.transform(rows) @ self.directions - self.shift)
 
     def place(self, vectors: SingleArray) -> SingleArray:
         """Return the features unchanged."""
         return vectors
-
-
-def _count_patches(
-    pixels: SingleArray, whitening: SingleArray, middle: SingleArray, centers: SingleArray
-) -> SingleArray:
-    """Return the mean similarity of patches to each centre, for each quarter of a picture."""
-    patches = _patches(pixels)
-    A = patches.reshape(-1, patches.shape[-1]) @ whitening - middle
-    squares = (A * A).sum(axis=1)[:, None] + (centers * centers).sum(axis=1) - 2 * A @ centers.T
-    distance = np.sqrt(np.maximum(squares, 0))
-    near = np.maximum(distance.mean(axis=1, keepdims=True) - distance, 0)
-    near = near.reshape(*patches.shape[:2], -1)
-    h, w = near.shape[0] // 2, near.shape[1] // 2
-    quarters = (near[:h, :w], near[:h, w:], near[h:, :w], near[h:, w:])
-    return np.concatenate([quarter.mean(axis=(0, 1)) for quarter in quarters])

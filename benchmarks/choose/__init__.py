@@ -1,0 +1,1 @@
+"""Choose the defaults on many data sets: see ``python -m benchmarks.choose --help``."""
