@@ -139,7 +139,7 @@ START_UP = {
     "threadpoolctl": "looks at all libraries of the process",
     "multiprocessing": "only where processes are started",
 }
-PLATFORM = {"fcntl": "POSIX only", "msvcrt": "Windows only"}
+PLATFORM = {"fcntl": "POSIX only", "resource": "POSIX only", "msvcrt": "Windows only"}
 INTERNAL = {
     "gdpa.distributed": "runs on workers, which load what their task needs",
     "gdpa.solvers.sdr_interior_point": "the engine of an extra",

@@ -40,6 +40,7 @@ def test_the_least_of_system_and_container_counts(monkeypatch, tmp_path):
 
 def test_an_unknown_limit_refuses_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(memory, "_system_memory", lambda: None)
+    monkeypatch.setattr(memory, "_process_memory", lambda: None)
     monkeypatch.setattr(memory, "_CGROUPS", ())
     assert available_memory() == sys.maxsize
 

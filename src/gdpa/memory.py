@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 # Leave a tenth of the available memory to other processes.
@@ -16,6 +17,7 @@ USABLE_SHARE = 0.9
 MIN_CHECKED_BYTES = 2**26
 
 _MEMINFO = Path("/proc/meminfo")
+_STATM = Path("/proc/self/statm")  # address space in pages, and more
 _CGROUPS = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
     (
@@ -31,14 +33,12 @@ def available_memory() -> int:
     Returns
     -------
     int
-        The smaller of the free memory of the system and of its container (cgroup), or
-        ``sys.maxsize`` if neither is known.
+        The smallest of the free memory of the system, of its container (cgroup) and of the limits
+        of the process (``ulimit -v``), or ``sys.maxsize`` if none is known.
     """
-    least = sys.maxsize if (system := _system_memory()) is None else system
-    for files in _CGROUPS:
-        if (container := _container_memory(*files)) is not None:
-            least = min(least, container)
-    return least
+    limits = [_system_memory(), _process_memory()]
+    limits += [_container_memory(*files) for files in _CGROUPS]
+    return min((limit for limit in limits if limit is not None), default=sys.maxsize)
 
 
 def _system_memory() -> int | None:
@@ -52,6 +52,21 @@ def _system_memory() -> int | None:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
+
+
+def _process_memory() -> int | None:
+    """Return the address space that the process may still use, if it is limited."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    used = 0
+    with suppress(OSError, ValueError, IndexError):
+        used = int(_STATM.read_text().split()[0]) * resource.getpagesize()
+    return max(limit - used, 0)
 
 
 def _container_memory(limit: Path, usage: Path) -> int | None:

@@ -38,7 +38,7 @@ import scipy.sparse as sp
 
 from ..arrays import FloatArray
 from ..checks import check_vector
-from ..graph.adjacency import check_total
+from ..graph.adjacency import check_total, csr_from_parts
 from ..linalg import first_eigenvector
 from ..linalg.operator import inner_product
 from .graph_problem import GraphProblem
@@ -115,9 +115,19 @@ def _bordered(
     problem: GraphProblem, dual: DualVariables, weights: FloatArray, corner: FloatArray
 ) -> sp.csr_array:
     """Return ``L + diag(y)``, bordered by one row per column of edge weights."""
-    g = sp.csr_array(-weights)
-    top = problem.L + sp.diags_array(dual.y[:-1])
-    return sp.block_array([[top, g], [g.T, sp.diags_array(corner)]], format="csr")
+    top = sp.csr_array(problem.L + sp.diags_array(dual.y[:-1]))
+    right = sp.csr_array(-weights)
+    last = sp.csr_array(np.hstack([-weights.T, np.diag(corner)]))
+    # The border is inserted in one copy of the large block; SciPy's block_array makes several.
+    at_ends = np.repeat(top.indptr[1:], np.diff(right.indptr))
+    places = np.append(at_ends, np.full(last.nnz, top.nnz))
+    columns = np.append(right.indices + top.shape[0], last.indices)
+    data = np.insert(top.data, places, np.append(right.data, last.data))
+    indices = np.insert(top.indices, places, columns)
+    lengths = np.append(np.diff(top.indptr) + np.diff(right.indptr), np.diff(last.indptr))
+    indptr = np.append(0, np.cumsum(lengths)).astype(indices.dtype)
+    n = indptr.size - 1
+    return csr_from_parts(data, indices, indptr, (n, n))
 
 
 def build_H_bar(problem: GraphProblem, dual: DualVariables) -> sp.csr_array:

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import memory
 from ..checks import check_positive, check_vector
 from ..errors import (
     ConvergenceWarning,
@@ -176,6 +177,9 @@ class Solver(ABC):
     choices: ClassVar[Mapping[str, Collection[str]]] = {}
     whole: ClassVar[Mapping[str, int]] = {}
     positive: ClassVar[tuple[str, ...]] = ()
+    # Peak memory of a solve beyond that of the problem, in bytes per edge, measured on graphs of
+    # all pairs. It is 0 for methods that need little or check their memory themselves.
+    bytes_per_edge: ClassVar[float] = 0.0
 
     tol: float = 1e-6
     max_iter: int = 1000
@@ -222,10 +226,19 @@ class Solver(ABC):
             If the method cannot solve this problem.
         MissingExtraError
             If the method needs an extra that is not installed.
+        MemoryError
+            If the method needs more memory than is available.
         """
         for module, extra in self.extras:
             require(module, extra)
         self._check_problem(problem)
+        need = self.bytes_per_edge * problem.n_edges
+        if need > memory.MIN_CHECKED_BYTES:
+            memory.check_memory(
+                need,
+                f"method {self.name!r} on a graph with {problem.n_edges} edges",
+                "use a sparse graph, such as gdpa.graph.neighbor_graph",
+            )
         x0 = None if self.x0 is None else check_vector(self.x0, problem.n_nodes, "x0")
         run = Run(callback=self.callback)
         if isinstance(problem, GraphProblem):

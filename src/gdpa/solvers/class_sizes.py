@@ -100,6 +100,7 @@ class ClassSizes(Solver):
     name: ClassVar[str] = "class-sizes"
     summary: ClassVar[str] = "threshold dynamics with class sizes, for very few labels per class"
     kind: ClassVar[str] = "heuristic"
+    bytes_per_edge: ClassVar[float] = 137.0
     whole: ClassVar[dict[str, int]] = {"steps": 1, "trial": 1, "sweeps": 0}
 
     shares: ArrayLike | None = None

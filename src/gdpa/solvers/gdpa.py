@@ -100,6 +100,7 @@ class GDPA(Solver):
     name: ClassVar[str] = "gdpa"
     summary: ClassVar[str] = "the paper's algorithm: linear programs with aligned discs"
     kind: ClassVar[str] = "relaxation"
+    bytes_per_edge: ClassVar[float] = 76.0
     binary_quadratic: ClassVar[bool] = True
     choices: ClassVar[dict[str, Any]] = {
         "recovery": ("eigenvector", "linear", "auto"),

@@ -57,6 +57,7 @@ class Harmonic(Solver):
         "harmonic function: every unlabelled node is the mean of its neighbours"
     )
     kind: ClassVar[str] = "limit"
+    bytes_per_edge: ClassVar[float] = 10.0
     choices: ClassVar[dict[str, Any]] = {"bound": ("relaxation", "trivial")}
 
     label_weight: float = np.inf

@@ -61,6 +61,7 @@ class MinCut(Solver):
     name = "min-cut"
     summary = "exact optimum for non-negative weights, by maximum flow"
     kind = "exact"
+    bytes_per_edge = 134.0
     binary_quadratic = True
 
     tol: float = 1e-9

@@ -42,6 +42,7 @@ class Poisson(Solver):
     name: ClassVar[str] = "poisson"
     summary: ClassVar[str] = "Poisson learning: labels are sources on the graph, for few labels"
     kind: ClassVar[str] = "limit"
+    bytes_per_edge: ClassVar[float] = 26.0
 
     tol: float = 1e-4
     policy: Policy = DEFAULT_POLICY

@@ -73,6 +73,7 @@ class GDPAPublished(Solver):
     name: ClassVar[str] = "gdpa-published"
     summary: ClassVar[str] = "the authors' program after one linear program, effectively a vote"
     kind: ClassVar[str] = "heuristic"
+    bytes_per_edge: ClassVar[float] = 166.0
     extras: ClassVar[tuple[tuple[str, str], ...]] = (("clarabel", "sdp"),)
 
     def _solve(self, problem: GraphProblem, run: Run) -> Outcome:

@@ -40,6 +40,7 @@ class GLRBox(Solver):
     name = "glr-box"
     summary = "labels relaxed to [-1, 1]: a quadratic program with box constraints"
     kind = "relaxation"
+    bytes_per_edge = 90.0
 
     tol: float = 1e-8
 

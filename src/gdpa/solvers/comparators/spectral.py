@@ -36,6 +36,7 @@ class Spectral(Solver):
     name = "spectral"
     summary = "SPEC: signs of the top eigenvector"
     kind = "relaxation"
+    bytes_per_edge = 68.0
     binary_quadratic = True
     signed = True
 
