@@ -72,6 +72,20 @@ def test_asymmetric_pattern_is_refused():
         check_adjacency(sp.csr_array(np.array([[0.0, 1.0], [0.0, 0.0]])))
 
 
+def test_a_frame_with_rows_and_columns_in_different_orders_is_refused():
+    pandas = pytest.importorskip("pandas")
+    # This one would be symmetric: nothing else tells that it is another graph.
+    frame = pandas.DataFrame(np.ones((3, 3)), index=["a", "b", "c"], columns=["c", "a", "b"])
+    with pytest.raises(ValueError, match="same names in different orders"):
+        check_adjacency(frame)
+    assert check_adjacency(frame[frame.index]).nnz == 6
+
+
+def test_numbers_that_no_float_can_hold_are_refused():
+    with pytest.raises(ValueError, match="W must be a real matrix"):
+        check_adjacency(np.array([[0, 10**400], [10**400, 0]], dtype=object))
+
+
 def test_negative_is_refused_with_the_place_and_taken_when_signed():
     A = TRIANGLE.copy()
     A[1, 2] = A[2, 1] = -3.0

@@ -110,6 +110,9 @@ CLASSES = [
     "x.",
     "caf\u00e9",
     "cafe\u0301",
+    199 * "x" + ". y",
+    199 * "x" + ". z",
+    90 * "\u732b",
 ]
 
 
@@ -149,6 +152,9 @@ def test_pictures_keep_their_names_and_classes_their_folders(tmp_path):
         assert bool(line["probability"]) == (kind == "predicted")
         assert folder_of.setdefault(line["label"], folder) == folder
     assert len(set(map(str.casefold, folder_of.values()))) == len(folder_of)
+    archive.extractall(tmp_path / "out")  # every name is one that the disk accepts
+    for path, name in zip(paths, names, strict=True):
+        assert (tmp_path / "out" / path).read_bytes() == (tmp_path / "p" / name).read_bytes()
     assert folder_of["C+"] == "C+"
     assert folder_of["C#"] == "C#"
     assert not {"", ".", "..", "nul"} & set(folder_of.values())

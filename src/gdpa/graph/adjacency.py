@@ -84,12 +84,13 @@ def _to_csr(W: MatrixLike, name: str) -> sp.csr_array:
         A = sp.csr_array(W.astype(np.float64))
         A.sum_duplicates()
     else:
+        _check_names(W, name)
         try:
             dense = unmasked(W)
             if np.iscomplexobj(dense):
                 raise ValueError("complex")
             dense = dense.astype(np.float64, copy=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"{name} must be a real matrix (NumPy array or SciPy sparse), "
                 f"got {type(W).__name__}"
@@ -100,6 +101,19 @@ def _to_csr(W: MatrixLike, name: str) -> sp.csr_array:
     if A.shape[0] != A.shape[1]:
         raise ValueError(f"{name} must be square, got shape {A.shape}")
     return A
+
+
+def _check_names(W: Any, name: str) -> None:
+    """Raise an error if the rows and columns of a data frame have the same names in two orders."""
+    if not (hasattr(W, "iloc") and hasattr(W, "columns")):
+        return
+    rows = list(W.index)
+    columns = list(W.columns)
+    if rows != columns and set(rows) == set(columns):
+        raise ValueError(
+            f"the rows and columns of {name} have the same names in different orders; use "
+            f"{name}[{name}.index]"
+        )
 
 
 def _position(A: sp.csr_array, k: int) -> tuple[int, int]:

@@ -281,13 +281,18 @@ def _safe_name(name: str) -> str:
     return f"_{safe}" if _DEVICES.match(safe) else safe
 
 
+def _shortened(name: str) -> str:
+    """Return the beginning of a name; file systems accept 255 bytes with a number added."""
+    return name.encode()[:200].decode(errors="ignore")
+
+
 def _folder_names(classes: Iterable[Any]) -> dict[Any, str]:
     """Return a folder name for each class; different classes have different folders."""
     names: dict[Any, str] = {}
     taken: set[str] = set()
     for value in dict.fromkeys(classes):
         if value is not None:
-            names[value] = _unused(_safe_name(str(value))[:100], taken)
+            names[value] = _unused(_safe_name(_shortened(str(value))), taken)
     return names
 
 
