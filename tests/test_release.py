@@ -67,7 +67,8 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel):
               if p.is_file() and "__pycache__" not in p.parts}  # fmt: skip
     assert {name for name in names if name.startswith("gdpa/")} == source
     assert "gdpa/py.typed" in names
-    assert not [name for name in names if name.endswith((".npz", ".csv", ".zip", ".pkl"))]
+    data = {name for name in names if name.endswith((".npz", ".csv", ".zip", ".pkl"))}
+    assert data == {f"gdpa/datasets/examples/{name}.csv" for name in ("federalist", "reviews")}
     assert wheel.stat().st_size < 1_500_000
 
 

@@ -13,7 +13,7 @@ import typer
 from .options import add_command, read_defaults
 
 COMMANDS = (
-    *("demo", "paper", "fit", "predict", "query", "label", "verify-session"),
+    *("demo", "example", "paper", "fit", "predict", "query", "label", "verify-session"),
     *("solve", "certify", "verify", "methods", "distributed"),
 )
 
