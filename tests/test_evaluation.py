@@ -97,3 +97,16 @@ def test_text_and_card_show_the_same_numbers():
     assert str(found.accuracy) in found._repr_html_()
     for score in found.per_class:
         assert f"{100 * score.f1:.1f} %" in repr(found)
+
+
+def test_errors_of_ratings_are_counted_by_distance():
+    truth = np.array([0, 1, 2, 3, 4, 4])
+    predicted = np.array([0, 2, 2, 1, 0, 4])
+    p = np.eye(5)[predicted]
+    ratings = np.array(["1", "2", "3", "4", "5"])
+    found = Evaluation(ratings, np.arange(6), truth, predicted, p, "k-fold")
+    assert found.distances == [(0.0, 3), (1.0, 1), (2.0, 1), (4.0, 1)]
+    assert ("mean distance", "1.167") in found.averages()
+    words = Evaluation(np.array(list("abcde")), np.arange(6), truth, predicted, p, "k-fold")
+    assert words.distances is None
+    assert "mean distance" not in dict(words.averages())

@@ -58,6 +58,7 @@ __getattr__ = load_on_use(
     graph="graph",
     labeling="LabelingSession",
     metric="metric",
+    plotting="plotting",
     problem="BinaryQuadratic GraphProblem",
     proof="Proof prove verify",
     solution="Solution",

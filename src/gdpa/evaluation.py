@@ -216,6 +216,23 @@ class Evaluation:
         at_truth = self.probabilities[np.arange(self.n_labels), self.truth]
         return float(-np.log(np.maximum(at_truth, 1e-15)).mean())
 
+    @property
+    def distances(self) -> list[tuple[float, int]] | None:
+        """How many predictions are how far from the label, if the classes are numbers.
+
+        Pairs of distance and count, nearest first. None unless there are at least three classes and
+        all of them are numbers, such as ratings from 1 to 5.
+        """
+        try:
+            values = np.array([float(str(label)) for label in self.classes.tolist()])
+        except ValueError:
+            return None
+        if values.size < 3 or not np.isfinite(values).all():
+            return None
+        away = np.abs(values[self.truth] - values[self.predicted])
+        found, counts = np.unique(away, return_counts=True)
+        return list(zip(found.tolist(), counts.tolist(), strict=True))
+
     def averages(self) -> list[tuple[str, str]]:
         """Return the names and values of the metrics over all classes, as they are shown."""
         lines = [
@@ -227,6 +244,9 @@ class Evaluation:
         ]
         if self.auc is not None:
             lines.insert(4, ("AUC", _percent(self.auc)))
+        if self.distances is not None:
+            mean = sum(d * n for d, n in self.distances) / self.n_labels
+            lines.append(("mean distance", f"{mean:.3f}"))
         return lines
 
     def plain(self) -> dict[str, Any]:
@@ -255,6 +275,7 @@ class Evaluation:
                 for score in self.per_class
             ],
             "confusion": self.confusion.tolist(),
+            "distances": self.distances,
         }
 
     def __repr__(self) -> str:

@@ -327,3 +327,26 @@ def test_features_know_their_column():
     sizes = np.unique(groups, return_counts=True)[1]
     assert sizes[:2].tolist() == [1, 3]  # the number and three colours
     assert sizes[2] == encoder.columns_[3].n_features
+
+
+def test_words_among_numbers_are_missing_if_asked():
+    cells = [f"{i / 7:.2f}" for i in range(60)]
+    cells[5] = "broken"
+    cells[17] = cells[33] = "see note"
+    rows = {"v": cells, "w": np.sin(np.arange(60.0))}
+    with pytest.raises(TableError, match=r"57 cells are numbers, but row 6 has 'broken'.*--coerce"):
+        TableEncoder().fit(rows)
+    encoder = TableEncoder(coerce=True).fit(rows)
+    plan = encoder.columns_[0]
+    assert plan.kind == "number"
+    assert encoder.notes_[-1].endswith(
+        "3 cells that are no numbers are read as missing: 'broken', 'see note'"
+    )
+    gaps = dict(rows, v=[None if cell[0].isalpha() else float(cell) for cell in cells])
+    expected = TableEncoder().fit(gaps).transform(gaps)
+    np.testing.assert_allclose(encoder.transform(rows), expected)
+    again = TableEncoder.from_plain(encoder.to_plain())
+    new = {"v": ["1.5", "lost"], "w": [0.0, 0.0]}
+    np.testing.assert_allclose(again.transform(new), encoder.transform(new), atol=1e-6)
+    asked = TableEncoder(coerce=True, columns={"v": "number"}).fit(rows)
+    np.testing.assert_allclose(asked.transform(rows), expected)

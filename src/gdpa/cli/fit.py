@@ -43,6 +43,11 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOpt
         "Column of labels; empty where unknown.", "--target", "-t",
         metavar="COLUMN", default="label",
     )  # fmt: skip
+    coerce: bool = option(
+        "Read words in columns of numbers as missing cells; their number is printed.",
+        "--coerce",
+        default=False,
+    )
     model: str | None = option("File to save the classifier to (.npz).", metavar="FILE")
     report: str | None = option("HTML file to write a report to.", metavar="FILE")
     keep: bool = option("Copy all input columns to the output.", "--keep", default=False)
@@ -142,7 +147,7 @@ def fit(options: FitOptions) -> None:
 
 def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
     """Read the table, its target column and the links."""
-    from ..tables.read import drop_predictions, read_target
+    from ..tables.read import drop_predictions, notes_on_rows, read_target
 
     stages.start("reading", options.data)
     kinds = options.kinds()
@@ -153,8 +158,14 @@ def _read(options: FitOptions, output: Output, stages: Stages) -> _Task:
             as_text.append(name)
     table = options.read(output, as_text, options.target, options.keep or frozenset(named))
     labels, notes = read_target(
-        table, options.target, unlabeled=options.unlabeled, complete=options.model is not None
+        table,
+        options.target,
+        unlabeled=options.unlabeled,
+        complete=options.model is not None,
+        numbers_are_classes=kinds.get(options.target) == "category",
     )
+    ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
+    notes = (*notes, *notes_on_rows(table.without(list(ignored)), labels.tolist()))
     output.note(*notes)
     ids = None
     if options.id_column is not None:
@@ -184,7 +195,9 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     kinds = options.kinds()
     kinds.pop(options.target, None)  # labels are always text
     embedding = options.embedding(stages.detail) if options.embed else {}
-    encoder = TableEncoder(columns=kinds, random_state=options.seed, **embedding)
+    encoder = TableEncoder(
+        columns=kinds, random_state=options.seed, coerce=options.coerce, **embedding
+    )
     ignored = filter(None, [options.target, options.id_column, *(options.drop or ())])
     features = task.table.without(list(ignored))
     classifier = new_classifier(

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 WRITTEN = {"out", "proof", "model", "report", "log", "work", "help"}
 # Sections of ``--help``, in order, and the parameters in each.
 GROUPS = {
-    "Input": "target labels labeling problem format delimiter header encoding unlabeled id_column "
-    "drop column positive rows text image shape class_name edges skip_unknown duplicates",
+    "Input": "target labels labeling problem format delimiter header encoding sheet unlabeled "
+    "id_column drop column coerce positive rows text image shape class_name edges skip_unknown "
+    "duplicates",
     "Model": "embed offline method method_options laplacian bound graph neighbors class_prior seed",
     "Output and report": "out proof model report keep compare sure all_classes escape log json",
     "Other": "",
@@ -138,12 +139,13 @@ class TableOptions:
     """A table and its file format."""
 
     data: str = argument(
-        "CSV, TSV, Parquet (a file or a folder), Feather, Excel, JSON lines, NPZ or LIBSVM; text "
+        "CSV, TSV, Parquet (a file or a folder), Feather, Excel, JSON, NPZ or LIBSVM; text "
         "files may be compressed. - reads CSV from stdin. Or a folder of pictures or text files, "
         "in subfolders named by class where the class is known."
     )
     format: str | None = option(
-        "csv, tsv, parquet, feather, excel, jsonl, npz or libsvm; from the file extension if unset."
+        "csv, tsv, parquet, feather, excel, json, jsonl, lines (a text per line), npz or libsvm; "
+        "from the file extension if unset."
     )
     delimiter: Delimiter = None
     header: bool = option(
@@ -152,11 +154,12 @@ class TableOptions:
         default=True,
     )
     encoding: str | None = option("Encoding of a CSV file; detected if unset.")
+    sheet: str | None = option("Sheet of an Excel file; the first with cells if unset.")
 
     @property
     def reading(self) -> dict[str, Any]:
         """The file format, as options of :func:`gdpa.tables.read_table`."""
-        names = ("format", "delimiter", "header", "encoding")
+        names = ("format", "delimiter", "header", "encoding", "sheet")
         return dict(zip(names, attrgetter(*names)(self), strict=True))
 
     def read(

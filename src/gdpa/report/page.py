@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -55,6 +56,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
+        "shell": lambda value: shlex.quote(str(_clean(value, 200))),
         "short": lambda value, limit=200: _clean(value, limit),
         "number": _number,
         "percent": lambda share: f"{100.0 * share:.1f} %",
@@ -149,6 +151,10 @@ def _check(data: ReportData, held_out: Evaluation) -> dict[str, object]:
         "per_class": [
             (str(score.label), *score.percentages(), _number(score.n_labels))
             for score in held_out.per_class
+        ],
+        "distances": [
+            (f"{distance:g}", _number(count), f"{100 * count / held_out.n_labels:.1f} %")
+            for distance, count in held_out.distances or ()
         ],
         "classes": [data.classes[j] for j in shown],
         "confusion": [(data.classes[i], [cell(i, j) for j in shown]) for i in shown],

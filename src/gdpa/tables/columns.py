@@ -47,7 +47,7 @@ ID_NAME = re.compile(
     re.IGNORECASE,
 )
 LEAST_CELLS = 5  # cells of a value that counts as frequent among many values
-_ADVICE = "--column NAME=text, NAME=category or NAME=drop (columns={...} in Python)"
+_ADVICE = "--column NAME=text, NAME=category or NAME=drop (columns={...} in Python), or --coerce"
 
 
 @storable("column-plan")
@@ -75,6 +75,8 @@ class ColumnPlan:
         Number of missing cells in the fitted table.
     content : str
         Short description of the values.
+    coerce : bool
+        Whether words in a column of numbers are missing cells.
     """
 
     name: str
@@ -86,6 +88,7 @@ class ColumnPlan:
     encoding: Encoding | None = None
     missing: int = 0
     content: str = ""
+    coerce: bool = False
 
     def __post_init__(self) -> None:
         kinds: dict[str, Any] = {"number": NumberEncoding, "ordered": NumberEncoding}
@@ -348,6 +351,7 @@ def decide_column(
     max_categories: int,
     source: str,
     comma: bool = False,
+    coerce: bool = False,
 ) -> ColumnPlan:
     """Decide the kind of a column.
 
@@ -365,6 +369,8 @@ def decide_column(
         Name of the table, for messages.
     comma : bool, default=False
         Whether other columns of the table have decimal commas.
+    coerce : bool, default=False
+        Whether words in a column of numbers are missing cells.
 
     Returns
     -------
@@ -406,7 +412,7 @@ def decide_column(
         return _decide_texts(name, column, max_categories)
     else:
         plan = (
-            (wanted != "date" and _decide_number_texts(name, column, where, comma, wanted))
+            (wanted != "date" and _decide_number_texts(name, column, where, comma, wanted, coerce))
             or (wanted != "number" and _decide_date_texts(name, column, where, wanted))
             or _decide_texts(name, column, max_categories)
         )
@@ -458,7 +464,9 @@ def column_numbers(
         known = parse(column.texts or (), plan.format or ("iso" if is_date else NumberFormat()))
         values = np.append(known, np.nan)[column.values]
     bad = np.flatnonzero(present & (np.isnan(values) | (np.isinf(values) & finite)))
-    if bad.size:
+    if bad.size and plan.coerce:
+        values = np.where(np.isin(np.arange(values.size), bad), np.nan, values)
+    elif bad.size:
         what, cell = "date" if is_date else "finite number", column.cell(bad[0])[:60]
         raise TableError(f"{where}, row {bad[0] + 1}: {cell!r} is not a {what}")
     return np.asarray(values)
@@ -487,7 +495,7 @@ def _decide_numbers(name: str, column: Column, wanted: str | None, where: str) -
 
 
 def _decide_number_texts(
-    name: str, column: Column, where: str, comma: bool, wanted: str | None
+    name: str, column: Column, where: str, comma: bool, wanted: str | None, coerce: bool
 ) -> ColumnPlan | None:
     """Decide whether texts are numbers: a plan, None if not, an error if nearly all are."""
     texts = column.texts or ()
@@ -499,7 +507,7 @@ def _decide_number_texts(
         row = int(np.flatnonzero(column.values == error.place)[0])
         advice = "" if wanted else f"; correct it, or use {_ADVICE}"
         raise TableError(f"{where}, row {row + 1}: {error}{advice}") from error
-    if wanted:
+    if wanted and not coerce:
         plan = ColumnPlan(name, "number", "as requested", format)
         column_numbers(plan, column, where)
         return plan
@@ -507,6 +515,15 @@ def _decide_number_texts(
         return None
     known = parse_numbers(texts, format)
     good = ~np.isnan(known)
+    if coerce and not good.all():
+        words = np.array(texts, dtype=object)[~good].tolist()
+        cells = int(np.isin(column.values, np.flatnonzero(~good)).sum())
+        if wanted or (column.values >= 0).sum() - cells >= MOSTLY * (column.values >= 0).sum():
+            listed = ", ".join(repr(word[:20]) for word in words[:3])
+            note = f"{cells} cells that are no numbers are read as missing: {listed}"
+            return ColumnPlan(name, "number", "", format, notes=(note,), coerce=True)
+    if wanted:
+        return ColumnPlan(name, "number", "as requested", format, coerce=True)
     if not good.all():
         present = column.values >= 0
         cells = good[column.values] & present

@@ -81,6 +81,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         as many for more than 200,000 rows.
     random_state : int, default=0
         Random seed of the text and picture features.
+    coerce : bool, default=False
+        Whether a few words in a column of numbers are missing cells. By default they raise an
+        error that names the first.
     progress : callable, optional
         Called with the number of embedded items of a column and their total number.
 
@@ -120,6 +123,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_categories: int = 40,
         text_features: int = 64,
         random_state: int = 0,
+        coerce: bool = False,
         progress: Progress = None,
     ) -> None:
         self.columns = columns
@@ -130,6 +134,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.max_categories = max_categories
         self.text_features = text_features
         self.random_state = random_state
+        self.coerce = coerce
 
     def __sklearn_clone__(self) -> TableEncoder:
         return TableEncoder(**self.get_params(deep=False))  # embedding models are not copied
@@ -220,7 +225,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _decide(self, table: Table, wanted: Mapping[str, str]) -> list[ColumnPlan]:
         """Decide the kind of each column."""
-        decide = partial(decide_column, max_categories=self.max_categories, source=table.source)
+        decide = partial(
+            decide_column,
+            max_categories=self.max_categories,
+            source=table.source,
+            coerce=self.coerce,
+        )
         plans, comma = [], False
         for name, column in zip(table.names, table.columns, strict=True):
             plan = decide(name, column, wanted=wanted.get(name))

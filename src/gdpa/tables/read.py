@@ -11,7 +11,7 @@ import re
 import shlex
 import zipfile
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -44,7 +44,10 @@ CELL_BYTES = 8
 # JSON lines of so many cells are always read; beyond, a row must fill one of MAX_GAPS cells.
 SAFE_CELLS = 1_000_000
 MAX_GAPS = 50
-FORMATS = ("csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm")
+FORMATS = (
+    *("csv", "tsv", "parquet", "feather", "excel"),
+    *("json", "jsonl", "lines", "npz", "libsvm"),
+)
 SUFFIXES = {f".{name}": name for name in FORMATS}
 SUFFIXES |= {".txt": "csv", ".tab": "tsv", ".pq": "parquet", ".arrow": "feather"}
 SUFFIXES |= {".xlsx": "excel", ".xlsm": "excel", ".xls": "excel", ".ods": "excel"}
@@ -64,6 +67,7 @@ def read_table(
     as_text: frozenset[str] = frozenset(),
     target: str | None = None,
     header: bool = True,
+    sheet: str | None = None,
     written: frozenset[str] | bool = False,
 ) -> Table:
     """Read a table.
@@ -75,8 +79,10 @@ def read_table(
         .zst). A folder of Parquet files is one table. So is a folder of pictures (column ``file``)
         or text files (columns ``file`` and ``text``); the subfolder is the label of a file, in the
         column `target` (``label`` by default). Files outside subfolders have no label.
-    format : {"csv", "tsv", "parquet", "feather", "excel", "jsonl", "npz", "libsvm"}, optional
-        From the file extension by default; standard input is CSV.
+    format : str, optional
+        "csv", "tsv", "parquet", "feather", "excel", "json" (an array of objects), "jsonl" (an
+        object per line), "lines" (a text per line), "npz" or "libsvm". From the file extension by
+        default; standard input is CSV.
     delimiter : str, optional
         Delimiter of a CSV file; detected by default (commas, semicolons, tabs, bars, or spaces
         between numbers).
@@ -89,6 +95,8 @@ def read_table(
         ``7``, and white space counts. Only blank cells are unknown labels; NA is a class.
     header : bool, default=True
         Whether the first line of a CSV file is a header; otherwise columns are named 1, 2, ...
+    sheet : str, optional
+        Sheet of an Excel file; the first that is not empty by default.
     written : frozenset of str or bool, default=False
         Columns (True: all) whose cells are also kept exactly as in the file, to be written again;
         see :meth:`gdpa.tables.Table.written_cells`.
@@ -117,6 +125,8 @@ def read_table(
             f"the file extension of {source.name} is not known; give the format, one of: "
             f"{', '.join(FORMATS)}"
         )
+    if sheet is not None and kind != "excel":
+        raise TableError(f"{source.name}: sheet={sheet!r} is for Excel, not for {kind}")
     if kind in ("csv", "tsv"):
         return read_csv(
             source,
@@ -130,8 +140,11 @@ def read_table(
     if not header:
         raise TableError(f"{source.name}: header=False (--no-header) is for CSV, not for {kind}")
     with source.open() as stream:
-        if kind == "jsonl":
-            return _read_json_lines(stream, source.name, target, written)
+        if kind in ("json", "jsonl"):
+            objects = _json_lines if kind == "jsonl" else _json_array
+            return _read_json(objects(stream, source.name), source.name, target, written)
+        if kind == "lines":
+            return _read_lines(stream, source.name, encoding)
         whole = stream if stream.seekable() else io.BytesIO(stream.read())
         titles = {"npz": "NPZ file of plain arrays", "libsvm": "LIBSVM file"}
         title = titles.get(kind, f"{kind.title()} file")
@@ -141,7 +154,7 @@ def read_table(
             if kind == "npz":
                 return _read_npz(whole, source.name)
             if kind == "excel":
-                return _read_excel(whole, source.name, target, written)
+                return _read_excel(whole, source.name, target, written, sheet)
             if kind == "parquet":
                 return _read_parquet({source.name: whole}, source.name, target, written)
             return _read_feather(whole, source.name, target, written)
@@ -338,9 +351,13 @@ def _column_number(letters: bytes) -> int:
 
 
 def _read_excel(
-    stream: BinaryIO, name: str, target: str | None, written: frozenset[str] | bool
+    stream: BinaryIO,
+    name: str,
+    target: str | None,
+    written: frozenset[str] | bool,
+    wanted: str | None,
 ) -> Table:
-    """Read the first sheet that is not empty."""
+    """Read a sheet; by default the first that is not empty."""
     _check_extent(stream, name)
     # Without its default list of missing words pandas keeps texts such as "NA" and "None".
     book = require("pandas", "excel").read_excel(
@@ -349,8 +366,15 @@ def _read_excel(
     sheets = {title: sheet for title, sheet in book.items() if sheet.size}
     if not sheets:
         raise TableError(f"{name} has no rows")
-    title, sheet = next(iter(sheets.items()))
-    notes = (f"reading the first of {len(sheets)} sheets, {title!r}",) if len(sheets) > 1 else ()
+    if wanted is not None and wanted not in sheets:
+        listed = nearest_name(wanted, list(sheets))
+        raise TableError(f"{name} has no sheet {wanted!r} with cells; {listed}")
+    title = next(iter(sheets)) if wanted is None else wanted
+    sheet = sheets[title]
+    notes: tuple[str, ...] = ()
+    if wanted is None and len(sheets) > 1:
+        first = f"reading the first of {len(sheets)} sheets, {title!r}"
+        notes = (f"{first}; --sheet NAME reads another",)
     header = ["" if str(c).startswith("Unnamed: ") else str(c) for c in sheet.columns]
     typed = {str(c): sheet[c] if c == target else sheet[c].infer_objects() for c in sheet.columns}
     return _named_table(typed, header, name, target, written, notes)
@@ -382,27 +406,68 @@ def _read_feather(
     return _named_table(frame, frame.column_names, name, target, written)
 
 
-def _read_json_lines(
-    stream: BinaryIO, name: str, target: str | None, written: frozenset[str] | bool
+def _json_lines(stream: BinaryIO, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield one JSON value per line, and where it is."""
+    for number, line in enumerate(stream, 1):
+        if line.strip():
+            where = f"{name}, line {number}"
+            with errors_as_table_error(f"{where}: not JSON", ValueError, RecursionError):
+                row = json.loads(line)
+            yield where, row
+
+
+def _json_array(stream: BinaryIO, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the elements of a JSON array, and where they are.
+
+    A file that is not one array is read as one value per line.
+    """
+    raw = stream.read()
+    if raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"[":
+        yield from _json_lines(io.BytesIO(raw), name)
+        return
+    with errors_as_table_error(f"{name}: not JSON", ValueError, RecursionError):
+        rows = json.loads(raw)
+    for number, row in enumerate(rows, 1):
+        yield f"{name}, element {number}", row
+
+
+def _flat(row: dict[str, Any], seen: Counter[str]) -> dict[str, Any]:
+    """Return an object with its inner objects as columns ``outer.inner``, lists as text.
+
+    `seen` counts these columns.
+    """
+    flat: dict[str, Any] = {}
+    for key, value in row.items():
+        if isinstance(value, dict):
+            seen[key] += 1
+            flat |= {f"{key}.{name}": cell for name, cell in _flat(value, Counter()).items()}
+        elif isinstance(value, list):
+            seen[key] += 1
+            flat[key] = ", ".join(v if isinstance(v, str) else json.dumps(v) for v in value)
+        else:
+            flat[key] = value
+    return flat
+
+
+def _read_json(
+    objects: Iterator[tuple[str, Any]],
+    name: str,
+    target: str | None,
+    written: frozenset[str] | bool,
 ) -> Table:
-    """Read one JSON object per line."""
+    """Read JSON objects as rows."""
     rows: list[dict[str, Any]] = []
     keys: dict[str, None] = {}
+    nested: Counter[str] = Counter()
     filled = 0
-    for number, line in enumerate(stream, 1):
-        if not line.strip():
-            continue
-        where = f"{name}, line {number}"
-        with errors_as_table_error(f"{where}: not JSON", ValueError, RecursionError):
-            row = json.loads(line)
+    for where, row in objects:
         if not isinstance(row, dict):
             raise TableError(f"{where}: a JSON object {{...}} is needed")
-        for key, value in row.items():
-            if isinstance(value, list | dict):
-                raise TableError(f"{where}: {shorten(key)} holds a list or object; use scalars")
-        rows.append(row)
-        keys |= dict.fromkeys(row)
-        filled += len(row)
+        with errors_as_table_error(f"{where}: objects are nested too deeply", RecursionError):
+            flat = _flat(row, nested)
+        rows.append(flat)
+        keys |= dict.fromkeys(flat)
+        filled += len(flat)
         n_cells = len(rows) * len(keys)
         if n_cells > max(SAFE_CELLS, MAX_GAPS * filled):
             raise TableError(
@@ -411,8 +476,23 @@ def _read_json_lines(
             )
     if not rows:
         raise TableError(f"{name} is empty")
+    notes = tuple(
+        f"column {shorten(key)}: {count} lists or objects are read as text or as columns "
+        f"{shorten(key + '.NAME')}"
+        for key, count in nested.most_common(5)
+    )
     cells = {key: [row.get(key) for row in rows] for key in keys}
-    return _named_table(cells, list(cells), name, target, written)
+    return _named_table(cells, list(cells), name, target, written, notes)
+
+
+def _read_lines(stream: BinaryIO, name: str, encoding: str | None) -> Table:
+    """Read one text per line into the column ``text``; blank lines are left out."""
+    with errors_as_table_error(f"{name} is not text", UnicodeDecodeError, LookupError):
+        text = stream.read().decode(encoding or "utf-8-sig")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise TableError(f"{name} is empty")
+    return table_of({"text": lines}, name)
 
 
 def _read_npz(stream: BinaryIO, name: str) -> Table:
@@ -486,7 +566,12 @@ def drop_predictions(table: Table, target: str, keep: Collection[str] = ()) -> T
 
 
 def read_target(
-    table: Table, name: str, *, unlabeled: str | None = None, complete: bool = False
+    table: Table,
+    name: str,
+    *,
+    unlabeled: str | None = None,
+    complete: bool = False,
+    numbers_are_classes: bool = False,
 ) -> tuple[NDArray[np.object_], tuple[str, ...]]:
     """Return the labels of the rows, None where unknown.
 
@@ -501,6 +586,8 @@ def read_target(
         or "NA" are classes, and a message names them.
     complete : bool, default=False
         Whether a table with a label in every row is accepted.
+    numbers_are_classes : bool, default=False
+        Whether many different numbers are accepted as classes.
 
     Returns
     -------
@@ -543,6 +630,13 @@ def read_target(
         raise TableError(
             f"{where}: the only class is {known[0][:60]!r} ({m} rows); two are needed{hint}"
         )
+    if looks_measured(known) and not numbers_are_classes:
+        raise TableError(
+            f"{where}: {len(known)} different numbers in {m} labelled rows, such as "
+            f"{known[0][:20]} and {known[-1][:20]}, look like a measurement, and gdpa predicts "
+            "classes. Replace the numbers by classes (low, medium, high), or use --column "
+            f"{shlex.quote(name)}=category to make every number a class"
+        )
     if len(known) > 1000 or (len(known) > 20 and 2 * len(known) > m):
         raise TableError(
             f"{where}: {len(known)} distinct labels in {m} labelled rows; these look like numbers "
@@ -557,8 +651,37 @@ def read_target(
     return labels, (*notes, *remarks)
 
 
+# With at most so many values numbers are ratings or codes of classes.
+MOST_NUMBER_CLASSES = 20
+
+
+def looks_measured(labels: Collection[str]) -> bool:
+    """Return whether distinct labels are measured numbers rather than classes.
+
+    Ratings (1 to 5) are classes, and so are integers that count from 0 or 1 with few gaps.
+
+    Parameters
+    ----------
+    labels : collection of str
+        The distinct labels.
+
+    Returns
+    -------
+    bool
+        Whether all are numbers, and too many to be classes.
+    """
+    numbers = [plain_number(label) for label in labels]
+    found = np.array([number for number in numbers if number is not None])
+    if found.size < len(numbers) or found.size <= MOST_NUMBER_CLASSES:
+        return False
+    if not np.isfinite(found).all() or (found % 1).any():
+        return True
+    counts_on = found.min() in (0, 1) and found.max() <= 2 * found.size
+    return not counts_on
+
+
 def notes_on_labels(name: str, labels: Sequence[str | None]) -> list[str]:
-    """Return messages about classes that may stand for unknown labels, or differ in white space.
+    """Return messages about classes that may be unknown labels, or differ in case or white space.
 
     Parameters
     ----------
@@ -588,4 +711,55 @@ def notes_on_labels(name: str, labels: Sequence[str | None]) -> list[str]:
                 f"target column {shorten(name)}: {text!r} and {text.strip()!r} are two classes "
                 "that differ only in white space"
             )
+    same: dict[str, list[str]] = {}
+    for text in sorted(counts):
+        same.setdefault(text.casefold(), []).append(text)
+    for spelled in same.values():
+        if len(spelled) > 1:
+            listed = ", ".join(f"{text!r} ({counts[text]})" for text in spelled[:4])
+            notes.append(f"target column {shorten(name)}: {listed} differ only in case")
+    return notes
+
+
+def notes_on_rows(table: Table, labels: Sequence[str | None]) -> list[str]:
+    """Return messages about rows that are equal, with equal or with different labels.
+
+    Parameters
+    ----------
+    table : Table
+        The columns that predict, without names of rows and without the target.
+    labels : sequence of str or None
+        The labels; None where unknown.
+
+    Returns
+    -------
+    list of str
+        The messages.
+    """
+    draw = np.random.default_rng(0)
+    number = np.zeros(table.n_rows, dtype=np.uint64)
+    for column in table.columns:
+        cells = np.asarray(column.values, dtype=np.float64) + 0.0  # -0 becomes 0
+        cells[column.missing] = np.nan
+        bits = cells.view(np.uint64)
+        bits ^= bits >> np.uint64(31)
+        number = (number ^ bits) * draw.integers(0, 2**63, dtype=np.uint64) * 2 + bits
+    _, first, place, counts = np.unique(
+        number, return_index=True, return_inverse=True, return_counts=True
+    )
+    notes = []
+    repeated = table.n_rows - counts.size
+    if repeated:
+        notes.append(f"{repeated:,} rows repeat an earlier row")
+    known = np.array([label is not None for label in labels], dtype=bool)
+    codes = np.unique(np.array([str(label) for label in labels]), return_inverse=True)[1]
+    pairs = np.unique(np.column_stack([place[known], codes[known]]), axis=0)
+    groups, classes = np.unique(pairs[:, 0], return_counts=True)
+    mixed = groups[classes > 1]
+    if mixed.size:
+        rows = int(np.isin(place[known], mixed).sum())
+        notes.append(
+            f"{rows:,} labelled rows equal a row with another label; the first is row "
+            f"{int(first[mixed].min()) + 1}"
+        )
     return notes
