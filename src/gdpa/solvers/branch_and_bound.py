@@ -1,11 +1,11 @@
 """Exact optimum of small problems by branch and bound with triangle bounds.
 
 A node of the tree fixes some variables relative to the apex: their rows are merged into the apex's
-row with a sign. The node is dropped if its proved ``triangle_bound`` shows that it contains no
-better value. If all couplings are multiples of one number, values are multiples of a step, and a
-bound less than one step above the best value is enough. Nodes with few free variables are
-enumerated. While the tree is not empty, the bound of the problem is the largest bound of an open
-node.
+row with a sign, when the node is expanded, so that open nodes contain no dense matrix. The node is
+dropped if its proved ``triangle_bound`` shows that it contains no better value. If all couplings
+are multiples of one number, values are multiples of a step, and a bound less than one step above
+the best value is enough. Nodes with few free variables are enumerated. While the tree is not empty,
+the bound of the problem is the largest bound of an open node.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import heapq
 import itertools
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -36,28 +36,47 @@ _ENUMERATE = 12  # nodes with at most this many free variables are enumerated
 
 @dataclass(frozen=True, eq=False)
 class _Node:
-    """Couplings of the free rows and the apex (the last row), and the fixed variables."""
+    """The fixed variables of a node; its couplings are computed when it is expanded.
+
+    `start` is the bound of the parent, which both children share, and the row that the parent's
+    couplings have for the variable that was fixed last.
+    """
+
+    fixed: tuple[tuple[int, int], ...]
+    bound: float
+    start: tuple[TriangleBound, int] | None = None
+
+    def dual_point(self) -> tuple[FloatArray, Cuts] | None:
+        """Return the diagonal and the inequalities of the parent, with the last variable merged."""
+        if self.start is None:
+            return None
+        found, row = self.start
+        sign = self.fixed[-1][1]
+        return np.delete(found.y, row), found.cuts.merged(row, found.y.size - 1, sign)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Couplings of the free rows and the apex (the last row) after fixing some variables."""
 
     P: FloatArray
     base: float
     free: NDArray[np.intp]
-    fixed: tuple[tuple[int, int], ...]
-    bound: float
-    start: tuple[FloatArray, Cuts] | None = None
 
-    def child(self, row: int, sign: int, found: TriangleBound, bound: float) -> _Node:
-        """Fix the variable of a row at `sign`; the bound starts from the parent's dual point."""
-        P = self.P.copy()
-        coupling = sign * P[row]
-        P[-1] += coupling
-        P[:, -1] += coupling
-        base = self.base + 2.0 * sign * float(self.P[row, -1])
-        P = np.delete(np.delete(P, row, axis=0), row, axis=1)
-        P[-1, -1] = 0.0
-        variable = int(self.free[row])
-        start = (np.delete(found.y, row), found.cuts.merged(row, self.free.size, sign))
-        fixed = (*self.fixed, (variable, sign))
-        return _Node(P, base, np.delete(self.free, row), fixed, bound, start)
+    @classmethod
+    def of(cls, P: FloatArray, fixed: tuple[tuple[int, int], ...]) -> _Part:
+        """Merge fixed variables into the apex, each with its sign."""
+        n = P.shape[0]
+        signs = np.zeros(n)
+        signs[-1] = 1.0
+        for variable, sign in fixed:
+            signs[variable] = sign
+        merged = P @ signs
+        free = np.flatnonzero(signs == 0)
+        part = np.zeros((free.size + 1, free.size + 1))
+        part[:-1, :-1] = P[np.ix_(free, free)]
+        part[-1, :-1] = part[:-1, -1] = merged[free]
+        return cls(part, float(signs @ merged), free)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +122,7 @@ class BranchAndBound(Solver):
                 f"method {self.name!r} accepts up to largest={self.largest} variables, but the "
                 f"problem has {n}; method 'search' accepts any number"
             )
-        # As for the triangle bound of "search"; every open node stores one more matrix.
+        # As for the triangle bound of "search".
         what = f"method {self.name!r} with {n} variables"
         check_memory(112.0 * n * n, what, "method 'search' accepts any number")
         order = np.append(np.delete(np.arange(n), form.apex), form.apex)
@@ -180,8 +199,7 @@ class _Tree:
             limits = Limits.for_size(n, P.nnz, effort, self.deadline)
             found = search(P, limits=limits, random_state=random_state, n_jobs=n_jobs)
             self._offer(found.astype(np.float64) * float(found[-1]))
-        root = _Node(self.P, 0.0, np.arange(n - 1), (), self.root_bound)
-        self._push(root)
+        self._push(_Node((), self.root_bound))
         self.started = True
 
     def _offer(self, signs: FloatArray) -> None:
@@ -202,49 +220,53 @@ class _Tree:
                 self.message = "time limit" if self.nodes < self.max_nodes else "max_iter reached"
                 return
             node = heapq.heappop(self.heap)[2]
-            if node.free.size > _ENUMERATE and self._needless(node.bound):
+            free = self.P.shape[0] - 1 - len(node.fixed)
+            if free > _ENUMERATE and self._needless(node.bound):
                 self._drop(node.bound)
                 continue
             self.nodes += 1
-            if node.free.size <= _ENUMERATE:
-                self._enumerate(node)
+            part = _Part.of(self.P, node.fixed)
+            if free <= _ENUMERATE:
+                self._enumerate(node, part)
             else:
-                self._branch(node)
+                self._branch(node, part)
             yield self.value, self.bound
 
     def _drop(self, bound: float) -> None:
         self.done = max(self.done, bound + self.margin) if self.done else bound + self.margin
 
-    def _branch(self, node: _Node) -> None:
-        target = self.value + self.excess - self.margin - node.base
+    def _branch(self, node: _Node, part: _Part) -> None:
+        target = self.value + self.excess - self.margin - part.base
         found: TriangleBound = triangle_bound(
-            node.P,
+            part.P,
             target=target,
-            start=node.start,
+            start=node.dual_point(),
             should_stop=lambda: time.monotonic() > self.deadline,
         )
-        bound = min(node.bound, found.bound + node.base)
+        bound = min(node.bound, found.bound + part.base)
         rounded = np.where(found.X[:, -1] < 0, -1.0, 1.0)
-        self._offer(self._whole(node, rounded[:-1]))
+        self._offer(self._whole(node, part, rounded[:-1]))
         if self._needless(bound):
             self._drop(bound)
             return
         # Branch on the most undecided variable of X.
         row = int(np.argmin(np.abs(found.X[:-1, -1])))
+        kept = replace(found, X=np.empty((0, 0)))  # open nodes need no dense matrix
         for sign in (1, -1):
-            self._push(node.child(row, sign, found, bound))
+            fixed = (*node.fixed, (int(part.free[row]), sign))
+            self._push(_Node(fixed, bound, (kept, row)))
 
-    def _whole(self, node: _Node, free: FloatArray) -> FloatArray:
+    def _whole(self, node: _Node, part: _Part, free: FloatArray) -> FloatArray:
         signs = np.ones(self.P.shape[0])
-        signs[node.free] = free
+        signs[part.free] = free
         for variable, sign in node.fixed:
             signs[variable] = sign
         return signs
 
-    def _enumerate(self, node: _Node) -> None:
-        k = node.free.size
+    def _enumerate(self, node: _Node, part: _Part) -> None:
+        k = part.free.size
         bits = (np.arange(2**k)[:, None] >> np.arange(k)) & 1
         Z = np.concatenate((2.0 * bits - 1.0, np.ones((2**k, 1))), axis=1)
-        values = np.einsum("ij,ij->i", Z @ node.P, Z)
-        self._offer(self._whole(node, Z[int(np.argmax(values)), :-1]))
-        self._drop(float(values.max()) + node.base)
+        values = np.einsum("ij,ij->i", Z @ part.P, Z)
+        self._offer(self._whole(node, part, Z[int(np.argmax(values)), :-1]))
+        self._drop(float(values.max()) + part.base)
