@@ -384,7 +384,7 @@ def proved_table(cells: dict[str, Any], peers: dict[str, Any]) -> list[str]:
             f"| {name} | {c['couplings']} | {c['reduced_couplings']} | {c['value']:.10g} | "
             f"{c['bound']:.10g} | {gap:.3g} | {c['nodes']} | {c['seconds']:.1f} | "
             f"{c['checker_seconds']:.1f} | {c['kilobytes']:.0f} | {c['verdict']} | "
-            f"{sampler['value'] if sampler else '-'} |"
+            f"{format(sampler['value'], 'g') if sampler else '-'} |"
         )
     return lines
 
@@ -419,7 +419,7 @@ def page(results: dict[str, dict[str, Any]]) -> str:
             f"{sum(g <= 0.1 for g in gaps)} cuts within 0.1 % of the best known, the worst "
             f"{max(gaps):.3f} % below; {sum(c['status'] == 'certified' for c in cells.values())} "
             f"bounds certified, at most {max(loose, default=0):.3f} % above the relaxation; "
-            f"{optimal} cuts proved to be optimal; "
+            f"cuts proved to be optimal: {optimal}; "
             f"{sum(c['seconds'] for c in cells.values()) / 60:.1f} minutes of CPU.",
             "",
             "| graph | cut | best known | % below | bound | status | s |",

@@ -77,6 +77,34 @@ def test_right_claims_pass_and_wrong_ones_do_not(seed, method):
             assert gdpa.verify(problem, claim).startswith("wrong, because")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_sparse_problems_have_right_steps_bounds_and_proofs(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        n = int(rng.integers(2, 13))
+        A = np.zeros((n, n))
+        pairs = rng.integers(0, n, (int(rng.integers(1, 3 * n)), 2))
+        A[pairs[:, 0], pairs[:, 1]] = rng.integers(-3, 4, len(pairs)) * rng.choice([1.0, 0.125])
+        S = np.triu(A, 1) + np.triu(A, 1).T
+        make = [
+            lambda A=A, S=S: BinaryQuadratic.max_cut(S),
+            lambda A=A, S=S: BinaryQuadratic.qubo(A),
+            lambda A=A, S=S: BinaryQuadratic.ising(A[0], S),
+        ][int(rng.integers(3))]
+        problem = make()
+        form = CutForm.of_problem(problem)
+        codes = np.arange(2 ** (form.n - 1))
+        cuts = np.zeros(codes.size, dtype=np.int64)
+        for (i, j), weight in zip(form.pairs, form.weights, strict=True):
+            cuts += weight * ((codes >> i ^ codes >> j) & 1)
+        assert form.step == np.gcd.reduce(cuts)
+        assert problem.step == form.step * form.unit
+        proof = gdpa.prove(problem, gdpa.solve(problem, "branch-and-cut", effort=0.01))
+        assert gdpa.verify(problem, proof) == "optimal"
+        assert proof.value == form.value(int(cuts.max()))
+
+
 def torus_proof() -> tuple[BinaryQuadratic, Proof]:
     """The proof of a torus, which has cycles but neither branches nor reductions."""
     rng = np.random.default_rng(0)

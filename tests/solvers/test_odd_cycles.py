@@ -81,6 +81,63 @@ def test_the_bound_of_a_planar_graph_is_its_optimum(seed):
     assert tree.nodes <= 1
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_real_weights_on_planar_graphs_need_no_branch(seed):
+    rng = np.random.default_rng(seed)
+    W = grid(8, 9, seed)
+    noise = np.triu(rng.normal(size=W.shape), 1)
+    W = sp.csr_array(W.multiply(noise + noise.T))
+    tree = CycleTree(exact_cut_form("max-cut", W), max_nodes=1)
+    tree.grow()
+    total = sum(abs(weight) for weight in tree.form.weights)
+    assert 0 <= tree.bound - tree.cut <= Fraction(1e-9) * total
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_interior_points_and_vertices_prove_the_same_torus(seed, monkeypatch):
+    form = exact_cut_form("max-cut", grid(10, 10, seed, torus=True))
+    bounds = []
+    for interior in (True, False):
+        monkeypatch.setattr(HighsProgram, "has_interior", interior)
+        tree = CycleTree(form, max_nodes=200)
+        tree.grow()
+        assert tree.optimal
+        bounds.append(form.rounded_down(tree.bound))
+    assert bounds[0] == bounds[1]
+
+
+def test_a_stopped_tree_keeps_what_it_has_proved():
+    form = exact_cut_form("max-cut", grid(12, 12, 0, torus=True))
+    tree = CycleTree(form)
+    top = tree.bound
+    rounds = itertools.count()
+
+    def stop(nodes, bound):
+        if next(rounds) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tree.grow(stop)
+    whole = CycleTree(form)
+    whole.grow()
+    assert whole.bound <= tree.bound < top
+
+
+def test_growing_stops_where_another_bound_is_better():
+    rng = np.random.default_rng(0)
+    i, j = np.triu_indices(100, 1)
+    chosen = rng.choice(i.size, 300, replace=False)
+    upper = sp.coo_array((np.ones(300), (i[chosen], j[chosen])), shape=(100, 100))
+    form = exact_cut_form("max-cut", sp.csr_array(upper + upper.T))
+    free = CycleTree(form, max_pivots=2000)
+    free.grow()
+    tree = CycleTree(form, max_pivots=2000, useful=Fraction(150))
+    tree.grow()
+    assert tree.message == "another bound is better"
+    assert tree.rounds < free.rounds
+    assert tree.bound >= free.bound > 150
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_small_tori_are_solved(seed):
     W = grid(4, 4, seed, torus=True)
