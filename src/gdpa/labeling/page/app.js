@@ -25,7 +25,7 @@ let selected = []; // rows to label at once
 const map = new RowMap($("map"), {
   onOpen: (row) => act(() => open(row)),
   onSay: say,
-  onSelect: (rows) => act(() => choose(rows, "in this part of the map")),
+  onSelect: (rows) => act(() => chooseOnMap(rows)),
 });
 
 function say(text) {
@@ -102,6 +102,13 @@ async function choose(rows, what, value) {
   if (value !== undefined) $("bulk-class").value = String(value);
   $("bulk").hidden = false;
   $("bulk-title").focus();
+}
+
+// Labels may have changed since the map was drawn.
+async function chooseOnMap(rows) {
+  await update();
+  await updateMap();
+  await choose(map.unlabelled(rows), "in this part of the map");
 }
 
 function closeBulk() {
@@ -181,15 +188,11 @@ async function answer(what, value) {
   trail = [...trail.filter((r) => r !== row), row];
   waiting = waiting.filter((next) => next.row !== row);
   const said = what === "skip" ? "skipped" : `labelled ${value}`;
-  if (waiting.length) {
-    place = trail.length;
-    show(waiting[0]);
-    follow(); // load the next rows in the background
-  } else {
-    await present();
-    await update();
-  }
+  const ready = waiting.length > 0;
+  await present();
   say(`${name} ${said}. ${item === null ? "No row is left." : `Next: ${item.name}.`}`);
+  if (ready) follow(); // load the next rows in the background
+  else await update();
 }
 
 async function undo() {
@@ -197,10 +200,10 @@ async function undo() {
   const { row } = await post("api/undo", { key: crypto.getRandomValues(new Uint32Array(4)).join("-") });
   trouble("");
   if (row === null) {
-    say(several ? "Undone." : "Nothing to undo.");
     waiting = [];
     await update();
     await present();
+    say(several ? "Undone." : "Nothing to undo.");
     return;
   }
   trail = trail.filter((r) => r !== row);
@@ -301,7 +304,14 @@ function follow() {
   return following.catch(() => {});
 }
 
-async function updateMap() {
+// One request at a time: an older response must not replace a newer one.
+let colouring = Promise.resolve();
+function updateMap() {
+  colouring = colouring.catch(() => {}).then(drawMap);
+  return colouring;
+}
+
+async function drawMap() {
   if (!map.points) {
     const points = await get("api/map");
     if (!points.ready) return;
@@ -313,8 +323,8 @@ async function updateMap() {
   }
   const now = `${state.model} ${state.version}`;
   if (coloured === now) return;
-  coloured = now;
   map.setColours(await get("api/colours"), state.classes);
+  coloured = now;
 }
 
 function newClass(event) {

@@ -150,15 +150,19 @@ export class RowMap {
     if (near >= 0) this.onOpen(this.points.rows[near]);
   }
 
-  // Unlabelled rows in a rectangle of the screen; by default, all visible ones.
+  // Rows in a rectangle of the screen; by default, all visible ones.
   select(x0 = 0, y0 = 0, x1 = this.canvas.clientWidth, y1 = this.canvas.clientHeight) {
     if (!this.points) return;
     const between = (a, b, c) => Math.min(a, b) <= c && c <= Math.max(a, b);
     const inside = this.points.rows.filter((_, i) => {
       const [x, y] = this.toScreen(i);
-      return between(x0, x1, x) && between(y0, y1, y) && !this.colours?.known[i];
+      return between(x0, x1, x) && between(y0, y1, y);
     });
     this.onSelect(inside);
+  }
+
+  unlabelled(rows) {
+    return rows.filter((row) => !this.colours?.known[this.place.get(row)]);
   }
 
   key(event) {
