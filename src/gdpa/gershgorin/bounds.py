@@ -53,7 +53,7 @@ def trivial_bounds(
     rows = adjacency[labeled] if rows is None else rows
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.asarray(rows.T @ signs).reshape(n, -1)
-        inside = float(rows.data[~free[rows.indices]].sum())
+        inside = float((rows @ (~free).astype(np.float64)).sum())
         # Pairs of free nodes (all pairs minus the others), and signed pairs of labelled nodes.
         pairs = float(adjacency.data.sum()) - 2.0 * float(rows.data.sum()) + inside
         edges = pairs + (signs * sums[labeled]).sum(axis=0)
