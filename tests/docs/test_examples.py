@@ -62,8 +62,11 @@ def test_example_begins_with_a_title_and_text(path):
     assert first
 
 
+PAGES = ["index", "start", "installation", "networks", "text", "pictures", "gdpa-classifier"]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["index", "start", "installation", "networks", "text", "pictures"])
+@pytest.mark.parametrize("page", PAGES)
 def test_python_of_the_first_pages_runs(page):
     text = (FOLDER.parent / "docs" / f"{page}.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
