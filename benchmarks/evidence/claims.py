@@ -14,6 +14,7 @@ from ..metric import rows as metric_rows
 from ..tables import summary
 from . import charts
 from .claim import Claim, commits_of, stored
+from .paper import paper_map, paper_times
 
 Cells = dict[str, dict[str, list[Any]]]
 COMMITTEE = "CommitteeClassifier"
@@ -476,6 +477,8 @@ CLAIMS: tuple[Callable[[], Claim], ...] = (
     labelling,
     maximum_cuts,
     paper_sets,
+    paper_map,
+    paper_times,
     metrics,
     hostile_input,
     mutation,
