@@ -1,7 +1,7 @@
 """Is the guarantee of labelling kept, and how many answers does it take?
 
     python -m benchmarks.guarantee --traces FOLDER            # record predictions, once
-    python -m benchmarks.guarantee --traces FOLDER --measure  # replay them, write GUARANTEE.md
+    python -m benchmarks.guarantee --traces FOLDER --measure coverage effort mix
     python -m benchmarks.guarantee --write                    # only write GUARANTEE.md again
 
 A trace is a labelling session on a data set: the rows it asks for, and its predictions after 15 to
@@ -17,7 +17,12 @@ above it, or not at all.
 *Effort*: checks until 90 % is proved where exactly 95 % are right. A population of 5,000 rows is
 drawn with replacement from the rows of a set, so that the last predictions of its trace have that
 accuracy. *Even* draws the checks evenly without control variate, with the same bets and the same
-guarantee. A set without wrong predictions is left out.
+guarantee; of the confidences, it knows the mean only. A set without wrong predictions is left out.
+
+*Mix*: all answers, learning included, until a goal is proved. *As planned* learns first and holds
+the predictions when checking them is expected to reach the goal sooner. *One check in five* never
+holds them. *Only random checks* never chooses a row; its model is that of as many chosen rows,
+which flatters it.
 """
 
 from __future__ import annotations
@@ -34,8 +39,10 @@ import numpy as np
 from gdpa import LabelingSession
 from gdpa.labeling.accuracy import Predictions
 from gdpa.labeling.answers import Answer
+from gdpa.labeling.forecast import RECONSIDER, make_plan
 from gdpa.labeling.goal import Goal
 from gdpa.labeling.proof import Proof
+from gdpa.labeling.question_selector import CHECK_EVERY, CHECKS_FROM
 
 from .labeling import OTHERS, TABLES, generated, load
 from .machine import describe
@@ -50,6 +57,8 @@ HOLDS = ((40, 70), (100, 1000))
 ANSWERS = 170
 POPULATION = 5000
 MOST_CHECKS = 2000
+MOST_ANSWERS = 500
+POLICIES = ("as planned", "one check in five", "only random checks")
 SETS = (
     *("digits", *TABLES, *OTHERS),
     *("generated points", "no information", "sorted by class", "5 % wrong labels"),
@@ -237,10 +246,11 @@ def resampled(trace: Trace, accuracy: float, seed: int) -> tuple[Predictions, An
 
 
 def even(predictions: Predictions) -> Predictions:
-    """The same predictions with equal confidences: one stratum, drawn evenly."""
+    """The same predictions with the mean confidence everywhere: one stratum, drawn evenly."""
     n, k = predictions.probabilities.shape
-    p = np.full((n, k), 0.05 / max(1, k - 1))
-    p[np.arange(n), predictions.codes] = 0.95
+    confidence = float(predictions.confidence.mean())
+    p = np.full((n, k), (1.0 - confidence) / max(1, k - 1))
+    p[np.arange(n), predictions.codes] = confidence
     return Predictions(0, predictions.classes, predictions.codes, p, {})
 
 
@@ -266,7 +276,7 @@ def checks_until(predictions: Predictions, truth: Any, goal: Goal, seed: int) ->
 
 
 def effort(traces: dict[str, Trace], seeds: int) -> dict[str, dict[str, float]]:
-    """Median checks to prove 90 % where 95 % are right, ours and evenly drawn."""
+    """Mean checks to prove 90 % where 95 % are right, ours and evenly drawn."""
     goal = Goal(level=0.9, risk=RISK)
     results = {}
     for place, (name, trace) in enumerate(traces.items()):
@@ -281,22 +291,134 @@ def effort(traces: dict[str, Trace], seeds: int) -> dict[str, dict[str, float]]:
         if not ours:
             print(f"{name}: no wrong prediction to draw from", flush=True)
             continue
-        results[name] = {"ours": float(np.median(ours)), "even": float(np.median(theirs))}
+        results[name] = {"ours": float(np.mean(ours)), "even": float(np.mean(theirs))}
         print(name, results[name], flush=True)
     return results
 
 
+def answers_until(trace: Trace, goal: Goal, seed: int, policy: str) -> float:
+    """All answers until the goal is proved, learning included, at most MOST_ANSWERS."""
+    n = trace.truth.size
+    rng = np.random.default_rng([seed, 13])
+    proof = Proof(n, goal, seed)
+    answers: dict[int, Answer] = {}
+    values = trace.truth.tolist()
+    chosen = iter(trace.asked.tolist())
+    number = 0
+    for count in range(1, MOST_ANSWERS):
+        if not proof.holds or policy == "only random checks":
+            number = trace.at(count)
+        now = trace.predictions(number)
+        if policy == "only random checks":
+            now = even(now)
+        is_open = proof.open_mask(answers, ())
+        starts = policy == "only random checks"
+        if policy == "as planned" and count > CHECKS_FROM:
+            if proof.holds and len(answers) >= RECONSIDER * proof.held_labels:
+                plan = make_plan(proof, now, answers)
+                if plan is None or plan.learn:
+                    proof.apply({"do": "release"}, answers)
+                    number = trace.at(count)
+                    now = trace.predictions(number)
+            if not proof.holds:
+                plan = make_plan(proof, now, answers)
+                starts = plan is not None and not plan.learn
+        row = None
+        if count > CHECKS_FROM and (proof.holds or starts or count % CHECK_EVERY == 0):
+            if starts or not proof.is_current(now, is_open):
+                hold = starts or proof.holds
+                event = proof.model_event(now, hold=hold, at=0)
+                proof.apply({**event, "labels": len(answers)}, answers)
+            event = proof.check_event(is_open, answers, busy=(), n=count)
+            proof.apply(event, answers)
+            row = int(event["row"])
+        if row is None:
+            row = next((r for r in chosen if is_open[r]), int(rng.choice(np.flatnonzero(is_open))))
+        answers[row] = Answer(values[row], "check")
+        if proof.rows:
+            current = proof.current(now)
+            capital = proof.evidence(answers, current).log_capital(proof.allowed(answers, current))
+            if capital >= np.log(1.0 / goal.risk):
+                return float(count)
+    return float(MOST_ANSWERS)
+
+
+def mix(traces: dict[str, Trace], seeds: int) -> dict[str, dict[str, float]]:
+    """All answers that each policy takes."""
+    results = {}
+    for place, (name, trace) in enumerate(traces.items()):
+        last = trace.predictions(len(SNAPSHOTS) - 1)
+        truth = float(np.mean(last.classes[last.codes] == trace.truth))
+        goal = Goal(level=max(0.05, truth - 0.05), risk=RISK)
+        results[name] = {
+            policy: float(
+                np.mean([answers_until(trace, goal, 500 * place + s, policy) for s in range(seeds)])
+            )
+            for policy in POLICIES
+        }
+        print(name, results[name], flush=True)
+    return results
+
+
+def made(results: dict[str, Any], part: str) -> str:
+    """The command and the commit of a part."""
+    found = results[part]
+    return f"`--measure {part}` at commit {found['commit']}, load {found['load']}."
+
+
+def effort_lines(results: dict[str, Any]) -> list[str]:
+    """The section about the checks that a proof takes."""
+    part = results["effort"]
+    ratios = [r["ours"] / r["even"] for r in part["sets"].values()]
+    return [
+        "## Effort",
+        "",
+        f"Checks to prove 90 % where 95 % are right, mean of {part['seeds']} sessions per set. The "
+        f"median of the ratios over {len(ratios)} sets is {np.median(ratios):.2f}.",
+        "",
+        "| set | ours | drawn evenly | ratio |",
+        "|---|---|---|---|",
+        *(
+            f"| {name} | {r['ours']:.0f} | {r['even']:.0f} | {r['ours'] / r['even']:.2f} |"
+            for name, r in part["sets"].items()
+        ),
+        "",
+        made(results, "effort"),
+    ]
+
+
+def mix_lines(results: dict[str, Any]) -> list[str]:
+    """The section about the mix of questions."""
+    part = results["mix"]
+    cells = [[r[policy] for policy in POLICIES] for r in part["sets"].values()]
+    return [
+        "## Mix of questions",
+        "",
+        "All answers, learning included, until a goal 5 points below the last accuracy is proved; "
+        f"mean of {part['seeds']} sessions, {MOST_ANSWERS} if it was not.",
+        "",
+        "| set | " + " | ".join(POLICIES) + " |",
+        "|---|" + "---|" * len(POLICIES),
+        *(
+            f"| {name} | " + " | ".join(f"{v:.0f}" for v in row) + " |"
+            for name, row in zip(part["sets"], cells, strict=True)
+        ),
+        "| median | " + " | ".join(f"{v:.0f}" for v in np.median(cells, axis=0)) + " |",
+        "",
+        made(results, "mix"),
+    ]
+
+
 def write(results: dict[str, Any]) -> None:
     """Write the page."""
-    found, needed = results["coverage"], results["effort"]
+    found = results["coverage"]["sets"]
     total = sum(r["sessions"] for r in found.values())
     looks = sum(r["looks"] for r in found.values())
     rows = ["sessions", "accuracy", "fixed", "crossing", "adversary"]
     lines = [
         "# The guarantee of labelling",
         "",
-        "Written by `python -m benchmarks.guarantee`, which says what is measured. "
-        f"Commit {results['commit']}.",
+        "Written by `python -m benchmarks.guarantee`, which says what is measured.",
         "",
         "## Coverage",
         "",
@@ -313,21 +435,11 @@ def write(results: dict[str, Any]) -> None:
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     shares = [100.0 * sum(r[key] for r in found.values()) / total for key in rows[2:]]
     lines.append(f"| all | {total} | | " + " | ".join(f"{s:.1f}" for s in shares) + " |")
-    ratios = [r["ours"] / r["even"] for r in needed.values()]
-    lines += [
-        "",
-        "## Effort",
-        "",
-        f"Checks to prove 90 % where 95 % are right, median of {results['seeds']} sessions; the "
-        f"median of the ratios is {np.median(ratios):.2f}.",
-        "",
-        "| set | ours | drawn evenly | ratio |",
-        "|---|---|---|---|",
-        *(
-            f"| {name} | {r['ours']:.0f} | {r['even']:.0f} | {r['ours'] / r['even']:.2f} |"
-            for name, r in needed.items()
-        ),
-    ]
+    lines += ["", made(results, "coverage")]
+    if "effort" in results:
+        lines += ["", *effort_lines(results)]
+    if "mix" in results:
+        lines += ["", *mix_lines(results)]
     PAGE.write_text("\n".join(lines) + "\n")
 
 
@@ -342,8 +454,9 @@ def main() -> None:
     """Read the options."""
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--traces", type=Path, help="folder of the recorded predictions")
-    parser.add_argument("--measure", action="store_true", help="replay the recorded predictions")
-    parser.add_argument("--effort", action="store_true", help="measure the effort again only")
+    parser.add_argument(
+        "--measure", nargs="+", choices=("coverage", "effort", "mix"), default=(), metavar="PART"
+    )
     parser.add_argument("--write", action="store_true", help="write the page from the store")
     parser.add_argument("--sessions", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=21)
@@ -361,20 +474,23 @@ def main() -> None:
             record(name, path)
             print(f"recorded {name}", flush=True)
         traces[name] = read(path)
-    if options.effort:
-        results = json.loads(STORE.read_text())
-        results["effort"] = effort(traces, options.seeds)
-        save(results)
-        write(results)
-    if options.measure:
-        results = {
-            "commit": str(describe()["commit"]),
+    for part in options.measure:
+        machine = describe()
+        if part == "coverage":
+            sets: Any = coverage(traces, options.sessions)
+        else:
+            sets = {"effort": effort, "mix": mix}[part](traces, options.seeds)
+        results = json.loads(STORE.read_text()) if STORE.exists() else {}
+        load = machine["load_at_start"]
+        results[part] = {
+            "commit": str(machine["commit"]),
+            "load": "unknown" if load is None else f"{load[0]:g}",
             "seeds": options.seeds,
-            "effort": effort(traces, options.seeds),
-            "coverage": coverage(traces, options.sessions),
+            "sets": sets,
         }
         save(results)
-        write(results)
+        if "coverage" in results:
+            write(results)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,11 @@ class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
     class_name: list[str] | None = option(  # noqa: RUF009
         "Class to offer from the start; may be repeated.", "--class"
     )
+    guess: list[str] | None = option(  # noqa: RUF009
+        "Column of guesses of the label, or GUESS:CONFIDENCE for two columns; used as far as it "
+        "helps on held-out labels. May be repeated.",
+        "--guess",
+    )
     model: str | None = option("Start with the labels and encoding of this model file.")
     out: str | None = option(
         "File to write at the end: .csv, .parquet, .jsonl, .json (Label Studio), or .zip with "
@@ -102,6 +107,11 @@ class LabelOptions(EmbedOptions, ColumnOptions, TableOptions):
                 raise ValueError(f"--goal-about {self.goal_about!r}: {error}") from error
         return Goal(self.goal, kind, value=rest or None, risk=self.risk)
 
+    def guess_columns(self) -> dict[str, str | None]:
+        """Return the columns of guesses, with the column of their confidence or None."""
+        pairs = [text.rpartition(":") for text in self.guess or ()]
+        return {(name if colon else rest): (rest if colon else None) for name, colon, rest in pairs}
+
     def output_files(self) -> tuple[Path, Path]:
         """Return the paths of the table and the log to write."""
         data = Path("table.csv" if self.data == "-" else self.data).absolute()
@@ -135,6 +145,7 @@ def label(options: LabelOptions) -> None:
             drop=tuple(options.drop or ()),
             columns=options.kinds(),
             classes=tuple(options.class_name or ()),
+            guesses=options.guess_columns(),
             unlabeled=options.unlabeled,
             escape=options.escape,
             embedding=options.embedding(output.note) if options.embed else {},

@@ -78,18 +78,22 @@ class Design:
         """Return the estimate of the mean cost from one check."""
         return float(self.outcomes[int(wrong), stratum])
 
+    @property
+    def scales(self) -> FloatArray:
+        """Share of the rows of each stratum divided by its probability; 0 if it is not drawn."""
+        share = np.array([s.rows for s in self.strata], dtype=np.float64) / self.rows
+        probability = np.array([s.probability for s in self.strata])
+        found = np.divide(share, probability, out=np.zeros_like(share), where=probability > 0)
+        return np.asarray(found)
+
     @cached_property
     def outcomes(self) -> FloatArray:
         """The estimates for a right (first row) and a wrong prediction of each stratum."""
         rows = np.array([s.rows for s in self.strata], dtype=np.float64)
         weight = np.array([s.weight for s in self.strata])
-        probability = np.array([s.probability for s in self.strata])
         guess = self.control * np.array([s.guess for s in self.strata])
-        share = rows / rows.sum()
-        scale = weight * np.divide(
-            share, probability, out=np.zeros_like(share), where=probability > 0
-        )
-        mean = float(share @ (weight * guess))
+        scale = weight * self.scales
+        mean = float(rows @ (weight * guess)) / self.rows
         return np.array([mean - scale * guess, mean + scale * (1.0 - guess)])
 
     @property

@@ -246,6 +246,7 @@ class Controller:
             "preset": len(self._preset),
             "estimate": None if estimate is None else asdict(estimate),
             "proof": self._proof(),
+            "guesses": [{"name": g.name, "text": g.text} for g in session.guess_reports()],
             "trained": 0 if latest is None else len(latest.trained),
             "disagreements": len(session.disagreements()),
             "undo": len(session.undoable(annotator)),

@@ -90,8 +90,8 @@ class Evidence:
         Number of open rows at each check.
     estimates : ndarray of shape (n_checks,)
         Estimates of the mean cost; for an open check, that of a wrong prediction.
-    bets : ndarray of shape (n_checks, 2)
-        The bets of the two processes.
+    bets : ndarray of shape (n_checks, n_processes)
+        The bets of the processes.
     changed : ndarray of shape (n_checks,)
         Largest cost of the rows that are unanswered now and had another prediction, or were not
         open, at the check.
@@ -101,6 +101,8 @@ class Evidence:
         Largest possible cost of the rows that are unanswered now.
     stake : float, default=1.0
         Capital before the first check.
+    shares : tuple of float
+        Shares of the capital of the processes; with the reserve, they add up to 1.
     """
 
     rows: FloatArray
@@ -110,6 +112,7 @@ class Evidence:
     known: FloatArray
     total: float
     stake: float = 1.0
+    shares: tuple[float, ...] = (GOAL_SHARE, ANY_SHARE)
 
     def _log_capitals(self, cost: float) -> FloatArray:
         """Return the logarithm of the capital before the first and after each check."""
@@ -118,9 +121,9 @@ class Evidence:
         factors = np.maximum(1.0 + self.bets * gain, 0.0)
         with np.errstate(divide="ignore"):
             betting = np.cumsum(np.log(factors), axis=0)
-        on_goal = math.log(GOAL_SHARE) + betting[:, 0]
-        on_any = math.log(ANY_SHARE) + betting[:, 1]
-        capital = np.logaddexp(np.logaddexp(on_goal, on_any), math.log(RESERVE))
+        capital = np.full(self.rows.size, math.log(RESERVE))
+        for process, share in enumerate(self.shares):
+            capital = np.logaddexp(capital, math.log(share) + betting[:, process])
         start = math.log(self.stake) if self.stake > 0.0 else -math.inf
         return start + np.concatenate(([0.0], capital))
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .answers import Answer, AnswerHistory
+from .answers import Answer, AnswerHistory, Value
 from .goal import Goal
 from .proof import EVENTS as PROOF_EVENTS
 from .proof import Proof, goal_of
@@ -43,7 +43,7 @@ class Ledger:
         self.history = AnswerHistory(dict(given))
         self.proof = Proof(n_rows, goal, seed)
         self.started = False
-        self._renames: set[int] = set()
+        self._renames: dict[int, tuple[Value, Value | None]] = {}
 
     def apply(self, event: Mapping[str, Any]) -> list[int]:
         """Apply an event.
@@ -76,10 +76,24 @@ class Ledger:
             self._start_again(event)
         elif do == "rename":
             self.proof.rename(event["value"], event["to"])
+        if do == "undo":
+            self._renames.pop(self._undo_target(event), None)
         rows = self.history.apply(event)
         if do == "rename":
-            self._renames.add(self.history.number)
+            self._renames[self.history.number] = (event["value"], event.get("to"))
         return rows
+
+    def name_now(self, value: Value) -> Value:
+        """Return the current name of a class that had this name at the start."""
+        for before, to in self._renames.values():
+            if value == before and to is not None:
+                value = to
+        return value
+
+    def _undo_target(self, event: Mapping[str, Any]) -> int:
+        """Return the number of the event that an undo reverts; -1 if there is none."""
+        target = event.get("of", self.history.undo_target(event.get("by", "")))
+        return -1 if target is None else int(target)
 
     def set_goal(self, goal: Goal) -> None:
         """Continue the proof with a goal, or start a new one with the capital that is left."""
@@ -108,8 +122,7 @@ class Ledger:
         name changes nothing.
         """
         if event["do"] == "undo":
-            target = event.get("of", self.history.undo_target(event.get("by", "")))
-            return target in self._renames
+            return self._undo_target(event) in self._renames
         if event["do"] != "rename":
             return False
         to = event.get("to")

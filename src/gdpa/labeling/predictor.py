@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from ..errors import ConfidenceWarning, DegenerateProblemWarning, ScaleWarning, UnreachedWarning
 from ..estimators import CommitteeClassifier
+from ..estimators.guesses import GuessColumn, combine, guess_evidence, guess_weights
 from .accuracy import Predictions
 from .answers import Value
 
@@ -37,16 +38,30 @@ class Predictor:
         The features.
     estimator : CommitteeClassifier
         The classifier; it is cloned for every fit.
+    guesses : sequence of GuessColumn
+        Guesses of the labels, used as far as they help on held-out labels.
     fresh_rows : int
         Up to this many rows, every change triggers a new fit.
+
+    Attributes
+    ----------
+    guess_weights : list of float
+        Weights of the guesses in the latest predictions.
     """
 
     def __init__(
-        self, X: Any, estimator: CommitteeClassifier, *, fresh_rows: int = FRESH_ROWS
+        self,
+        X: Any,
+        estimator: CommitteeClassifier,
+        guesses: Sequence[GuessColumn] = (),
+        *,
+        fresh_rows: int = FRESH_ROWS,
     ) -> None:
         self._X = X
         self._n_rows = int(X.shape[0])
         self._estimator = estimator
+        self._guesses = tuple(guesses)
+        self.guess_weights = [0.0] * len(self._guesses)
         self.fresh_rows = fresh_rows
         # Out-of-sample predictions of labelled rows: held out, or made before the answer.
         self._unseen: dict[int, Unseen] = {}
@@ -88,18 +103,44 @@ class Predictor:
             The predictions; held-out predictions of labelled rows are kept for :meth:`unseen`.
         """
         n = self._n_rows
+        self.guess_weights = [0.0] * len(self._guesses)
         classes = np.unique(np.array(list(labels.values())))
         if classes.size == 1:
             codes = np.zeros(n, dtype=np.intp)
             return Predictions(version, classes, codes, np.ones((n, 1)), labels)
         model = self._updated(labels)
         ensemble = model.ensemble_
+        probabilities = ensemble.probabilities()
         codes = np.searchsorted(model.classes_, model.transduction_)
         found = ensemble.left_out()
         if found is not None:
-            held_out = zip(found[0].tolist(), ensemble.probabilities(found[1]), strict=True)
-            self._unseen |= {row: (model.classes_, p) for row, p in held_out}
-        return Predictions(version, model.classes_, codes, ensemble.probabilities(), labels, model)
+            rows, held_out = found[0], ensemble.probabilities(found[1])
+            if self._guesses:
+                probabilities, held_out = self._with_guesses(probabilities, rows, held_out, codes)
+                unlabelled = np.ones(n, dtype=bool)
+                unlabelled[list(labels)] = False
+                codes = np.where(unlabelled, np.argmax(probabilities, axis=1), codes)
+            pairs = zip(rows.tolist(), held_out, strict=True)
+            self._unseen |= {row: (model.classes_, p) for row, p in pairs}
+        return Predictions(version, model.classes_, codes, probabilities, labels, model)
+
+    def _with_guesses(
+        self,
+        probabilities: NDArray[np.float64],
+        rows: NDArray[np.intp],
+        held_out: NDArray[np.float64],
+        codes: NDArray[np.intp],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the probabilities of all rows, and those held out, with the guesses."""
+        n_classes = probabilities.shape[1]
+        found = [guess_evidence(g, rows, codes[rows], n_classes) for g in self._guesses]
+        left_out = [evidence.left_out for evidence in found]
+        self.guess_weights = guess_weights(held_out, codes[rows], left_out)
+        for weight, evidence in zip(self.guess_weights, found, strict=True):
+            if weight:
+                probabilities = combine(probabilities, weight * evidence.all_rows)
+                held_out = combine(held_out, weight * evidence.left_out)
+        return probabilities, held_out
 
     def remember(self, predictions: Predictions, labels: Mapping[int, Value]) -> None:
         """Keep what was predicted for rows before they got a label."""

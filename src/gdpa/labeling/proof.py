@@ -105,6 +105,8 @@ class Proof:
         Seed of the draws.
     stake : float, default=1.0
         Capital before the first check; less than 1 if an earlier proof of the session was given up.
+    starts : int, default=0
+        Number of earlier proofs of the session with a check.
 
     Attributes
     ----------
@@ -120,6 +122,7 @@ class Proof:
     goal: Goal
     seed: int
     stake: float = 1.0
+    starts: int = 0
     holds: bool = False
     held_labels: int = 0
     held_at: int = 0
@@ -138,6 +141,16 @@ class Proof:
     def rows(self) -> list[int]:
         """Rows of the checks, in the order of the draws."""
         return [check.row for check in self._checks]
+
+    @property
+    def checks(self) -> list[Check]:
+        """The checks, in the order of the draws."""
+        return list(self._checks)
+
+    @property
+    def is_about_all_rows(self) -> bool:
+        """Whether every unanswered row can be drawn."""
+        return self.goal.kind in ("accuracy", "recall")
 
     @property
     def last(self) -> Snapshot:
@@ -339,14 +352,14 @@ class Proof:
 
     def successor(self, goal: Goal, answers: Mapping[int, Answer]) -> Proof:
         """Return a new proof of another goal, with the capital that this one has for certain."""
-        stake = self.stake
-        if self._checks:
-            stake = min(stake, self.evidence(answers, self.last).left())
-        return Proof(self.n_rows, goal, self.seed, stake)
+        if not self._checks:
+            return Proof(self.n_rows, goal, self.seed, self.stake, self.starts)
+        stake = min(self.stake, self.evidence(answers, self.last).left())
+        return Proof(self.n_rows, goal, self.seed, stake, self.starts + 1)
 
     def after_damage(self) -> Proof:
         """Return a new proof after a loss of checks: only the reserve is certain."""
-        return Proof(self.n_rows, self.goal, self.seed, self.stake * RESERVE)
+        return Proof(self.n_rows, self.goal, self.seed, self.stake * RESERVE, self.starts + 1)
 
     def held_values(self) -> dict[int, Value]:
         """Return the held predictions by row, except rows that the goal is not about."""
@@ -586,10 +599,14 @@ class Proof:
     def _is_wrong(self, check: Check, answers: Mapping[int, Answer]) -> bool:
         """Return whether the prediction of a check was wrong; True if it has no answer."""
         answer = answers.get(check.row)
-        if answer is None:
+        if answer is None or answer.value is None:
             return True
-        code = self._models[check.model].codes[check.row : check.row + 1]
-        return bool(self._wrong(code, np.array([self._answer_code(answer)]))[0])
+        code = int(self._models[check.model].codes[check.row])
+        given = self._answer_code(answer)
+        if self.goal.kind == "recall":
+            value = self._goal_code()
+            return (code == value) != (given == value)
+        return code != given
 
 
 def _cells(design: Design) -> list[list[float]]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..csv_text import csv_text, escape_formulas
 from ..estimators import CommitteeClassifier, GraphOptions
 from ..estimators.frames import adopt_encoder
+from ..estimators.guesses import as_guess_columns
 from ..files import write_text
 from ..notebook import card
 from .accuracy import Estimate, Predictions, accuracy_interval
@@ -27,6 +28,7 @@ from .answers import Answer, AnswerHistory, Value, is_event, is_unicode, label_k
 from .features import ScaledRows, fingerprint, given_labels, to_features
 from .forecast import RECONSIDER, make_plan, with_forecast
 from .goal import Goal
+from .guesses import GuessReport, guess_report
 from .journal import Journal
 from .leases import Lease, Leases
 from .ledger import Ledger
@@ -78,6 +80,10 @@ class LabelingSession:
         log, or none.
     risk : float, default=0.05
         Probability that any statement of the session is wrong; not used if goal is a Goal.
+    guesses : data frame, mapping of str to sequence, or sequence, optional
+        Guesses of the labels, one or several columns: of a language model, a rule or an older
+        model. They are not labels: their weight in the predictions is learned from held-out
+        labels. See :meth:`guess_reports`.
     repair : bool, default=False
         Whether to read a log of an earlier release whose first line, which says to which data it
         belongs, is damaged.
@@ -116,6 +122,7 @@ class LabelingSession:
         overlap: float = 0.0,
         goal: float | Goal | None = None,
         risk: float = 0.05,
+        guesses: Any = None,
         repair: bool = False,
     ) -> None:
         self.random_state = _whole("random_state", random_state, 0)
@@ -147,7 +154,8 @@ class LabelingSession:
         self._leases = Leases(float(lease))
         self.version = 0
         self.latest: Predictions | None = None
-        self._predictor = Predictor(self.X, self.estimator)
+        self.guesses = as_guess_columns(guesses, self.n_rows)
+        self._predictor = Predictor(self.X, self.estimator, self.guesses)
         self._stability = Stability()
         self._held: Predictions | None = None  # as fitted, before later labels
         self._last_statement: tuple[Predictions | None, Any, Statement] | None = None
@@ -237,6 +245,25 @@ class LabelingSession:
                 found = with_forecast(found, proof, latest, answers)
             self._last_statement = (latest, key, found)
             return found
+
+    def guess_reports(self) -> list[GuessReport]:
+        """Return how good the columns of guesses turned out to be, from the random checks.
+
+        Returns
+        -------
+        list of GuessReport
+            The answered checks, how many were guessed right, and the share that is proved. Each
+            statement has the risk of the goal for itself.
+        """
+        with self._lock:
+            answers = dict(self._history.answers)
+            weights = self._predictor.guess_weights
+            return [
+                guess_report(
+                    column, self.proof, answers, name_now=self._ledger.name_now, weight=weight
+                )
+                for column, weight in zip(self.guesses, weights, strict=True)
+            ]
 
     def _record(self, event: dict[str, Any]) -> None:
         """Log an event of the proof, then apply it."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..estimators.guesses import GuessColumn
 from ..tables import Table, TableEncoder, TableError, read_table
 from ..tables.encoder import WEAK
 from ..tables.pictures import picture_folder
@@ -44,6 +45,8 @@ class TableSource:
         Options `embed`, `offline` and `progress` of the encoder.
     classes : tuple of str
         Classes that have a button from the start.
+    guesses : mapping
+        Columns of guesses, with the column of their confidence or None.
     unlabeled : str, optional
         Value of an unknown label, besides missing cells.
     escape : bool
@@ -61,10 +64,16 @@ class TableSource:
     drop: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     classes: tuple[str, ...] = ()
+    guesses: Mapping[str, str | None] = field(default_factory=dict)
     unlabeled: str | None = None
     escape: bool = False
     embedding: Mapping[str, Any] = field(default_factory=dict)
     reading: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def guess_names(self) -> list[str]:
+        """Names of the columns of guesses and of their confidences."""
+        return [*self.guesses, *filter(None, self.guesses.values())]
 
     @property
     def folder(self) -> Path:
@@ -96,6 +105,7 @@ class TableSource:
             **self.reading,
         )
         named = [self.text, self.image, self.id_column, *self.drop, *self.columns]
+        named += self.guess_names
         for name in filter(None, named):
             table.column(name)
         return drop_predictions(table, self.target, list(filter(None, named)))
@@ -150,10 +160,18 @@ def open_table(
     images = _images(table, source)
     X, encoder = _features(table, source, images, encoder, notes, seed)
     session = LabelingSession(
-        X, known, random_state=seed, log=log, rescale=None, repair=repair, goal=goal
+        X,
+        known,
+        random_state=seed,
+        log=log,
+        rescale=None,
+        repair=repair,
+        goal=goal,
+        guesses=_guesses(table, source),
     )
     notes += session.log_notes
     hidden = {source.target, source.id_column, source.text, source.image, *source.drop}
+    hidden |= set(source.guess_names)  # seeing a guess would influence the answer
     shown = [] if source.shape else [name for name in table.names if name not in hidden]
     ids = None if source.id_column is None else table.column(source.id_column).cells()
     rows = RowView(
@@ -207,6 +225,23 @@ def _labels(table: Table, source: TableSource, notes: list[str]) -> list[str | N
     return known
 
 
+def _guesses(table: Table, source: TableSource) -> tuple[GuessColumn, ...]:
+    """Return the columns of guesses."""
+    columns = []
+    for name, confidence in source.guesses.items():
+        values = tuple(cell.strip() or None for cell in table.column(name).cells())
+        how_sure = None
+        if confidence is not None:
+            sure = table.column(confidence)
+            if sure.texts is not None:
+                raise TableError(
+                    f"{table.source}, column {confidence!r}: the confidence of a guess is a number"
+                )
+            how_sure = np.asarray(sure.values, dtype=np.float64)
+        columns.append(GuessColumn(name, values, how_sure))
+    return tuple(columns)
+
+
 def _with_labels_of_model(
     known: list[str | None], given: Sequence[str | None] | None, name: str
 ) -> list[str | None]:
@@ -248,7 +283,8 @@ def _features(
     if isinstance(images, ArrayImages):
         flat = images.values.reshape(images.values.shape[0], -1).astype(np.float64)
         return flat / (np.ptp(flat) or 1.0), None
-    ignored = {source.target, source.id_column, *source.drop} - {None, source.image, source.text}
+    ignored = {source.target, source.id_column, *source.drop, *source.guess_names}
+    ignored -= {None, source.image, source.text}
     rest = table.without([str(name) for name in ignored])
     if encoder is None:
         kinds = dict(source.columns) | ({source.text: "text"} if source.text else {})
