@@ -445,6 +445,9 @@ def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(
         give(page, kinds[truth[row_of(page)]])
     answered(page, 12)
     server.followed()
+    # Labels of similar rows are a hint like the prediction: shown on request only.
+    assert page.locator("#near-panel").is_hidden()
+    page.keyboard.press("?")
     page.wait_for_selector("#near li")
     page.keyboard.press("=")
     page.wait_for_selector("#bulk:not([hidden])")
@@ -481,7 +484,7 @@ def test_rows_are_labelled_at_once_from_a_row_and_from_the_map(
 
     # Part of the map: by a rectangle, and by the keyboard alone.
     page.wait_for_function("() => document.getElementById('announcer').textContent === 'Undone.'")
-    page.wait_for_selector("#near-panel:not([hidden])")  # it moves the map on a narrow screen
+    page.wait_for_selector("#near-panel", state="hidden")  # it moves the map on a narrow screen
     page.locator("#map").scroll_into_view_if_needed()
     box = page.locator("#map").bounding_box()
     page.keyboard.down("Shift")

@@ -122,15 +122,13 @@ def percent(share: float) -> str:
 
 def effort(goal: Goal) -> str:
     """Return how many checks a proof takes, in words, for the time before the first answer."""
-    if goal.level is None or goal.kind == "recall":
+    if goal.kind == "recall":
         return ""
-    truths = [goal.level + share * (1.0 - goal.level) for share in (0.9, 0.5)]
-    counts = [
-        f"about {math.ceil(checks_needed(goal.level, truth, goal.risk)):,} if "
-        f"{percent(round(truth, 3))} are right"
-        for truth in truths
-    ]
+    level = 0.9 if goal.level is None else goal.level
+    truths = [round(level + share * (1.0 - level), 6) for share in (0.9, 0.5)]
+    many, more = (math.ceil(checks_needed(level, truth, goal.risk)) for truth in truths)
     return (
-        f"To prove {percent(goal.level)} with evenly drawn checks takes {' and '.join(counts)}. "
-        "Checks are drawn where errors are likely, which usually takes fewer."
+        f"To prove that {percent(level)} are right takes about {many:,} random checks if "
+        f"{percent(truths[0])} are, and about {more:,} if {percent(truths[1])} are. It usually "
+        "takes fewer, because doubtful rows are checked more often."
     )

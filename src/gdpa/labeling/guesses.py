@@ -54,6 +54,8 @@ class GuessReport:
     @property
     def text(self) -> str:
         """The report in words."""
+        if not self.checks:
+            return "No random check has been answered yet."
         said = f"{self.right} of {self.checks} random checks were guessed right."
         if self.proved > 0.0:
             share = math.floor(1000.0 * self.proved + 1e-9) / 10.0

@@ -27,6 +27,8 @@ Unseen: TypeAlias = tuple[NDArray[Any], NDArray[np.float64]]
 FRESH_ROWS = 20_000
 # Predictions are stable if this many new labels changed less than one percent of them.
 SETTLE_LABELS = 20
+# Predictions from fewer labels are no measure of a change: they may know a single class.
+FEWEST_LABELS = 10
 
 
 class Predictor:
@@ -204,7 +206,9 @@ class Stability:
         self._past: deque[tuple[int, NDArray[Any]]] = deque(maxlen=8)
 
     def follow(self, n_labels: int, predicted: NDArray[Any]) -> None:
-        """Compare new predictions with earlier ones."""
+        """Compare new predictions with earlier ones, except those of very few labels."""
+        if n_labels < FEWEST_LABELS:
+            return
         most = n_labels - SETTLE_LABELS
         earlier = [(n, labels) for n, labels in self._past if n <= most]
         if earlier:

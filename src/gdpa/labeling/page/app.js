@@ -69,9 +69,9 @@ function show(next) {
   } else {
     $("ask").textContent = `Which ${state.target} is this?`;
     $("row-name").textContent = item.name;
-    drawItem($("item"), item);
+    drawItem($("item"), item, { first: trail.length === 0 });
     map.setCurrent(item.row);
-    drawNear(item.row);
+    if (item.label !== null) drawNear(item.row); // before the answer, they are a part of the hint
   }
   drawAnswer();
 }
@@ -240,14 +240,17 @@ async function remove(row) {
   say("Label removed.");
 }
 
+// The prediction and the labels of similar rows are shown on request only: they influence the answer.
 async function guess() {
   if (item === null) return;
   const found = await get(`api/guess/${item.row}`);
-  const words = found.map((g) => `${g.value} (${Math.round(100 * g.probability)} %)`);
+  const sure = (p) => (p > 0.995 ? "over 99" : p < 0.005 ? "under 1" : Math.round(100 * p));
+  const words = found.map((g) => `${g.value} (${sure(g.probability)} %)`);
   $("guess").setAttribute("aria-pressed", "true");
   $("guess-text").textContent = words.length
     ? `Prediction: ${words.join(", ")}`
     : "No prediction yet: the model needs labels of two classes.";
+  await drawNear(item.row);
 }
 
 // Changes by other annotators and by the background work.

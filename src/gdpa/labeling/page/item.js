@@ -1,9 +1,9 @@
 // Display of one row: picture, text, and cells sorted by importance. Cells are inserted as text only.
 
-export function drawItem(host, item) {
+export function drawItem(host, item, { first }) {
   const parts = [];
   if (item.picture) parts.push(picture(item));
-  if (item.note) {
+  if (item.note && first) {
     const note = document.createElement("p");
     note.className = "soft";
     note.textContent = item.note;

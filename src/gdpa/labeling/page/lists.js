@@ -47,8 +47,8 @@ export function drawReview(found, onOpen) {
   document.getElementById("review").hidden =
     !agreed && !found.disagreements.length && !found.suspicious.length;
   document.getElementById("agreement").textContent = agreed
-    ? `Two annotators agreed on ${agreed.agreed} of ${agreed.rows} rows. Fleiss’ kappa ` +
-      `${agreed.kappa.toFixed(2)} (90 % interval ${agreed.low.toFixed(2)} to ${agreed.high.toFixed(2)}).`
+    ? `Two annotators agreed on ${agreed.agreed} of ${agreed.rows} rows. Agreement beyond chance ` +
+      `(Fleiss’ kappa): ${agreed.kappa.toFixed(2)} of 1, 90 % interval ${agreed.low.toFixed(2)} to ${agreed.high.toFixed(2)}.`
     : "";
   const named = (value) => (value === null ? "can’t tell" : String(value));
   redraw(host, [
@@ -81,6 +81,7 @@ export function drawPreview(host, rows, onOpen) {
 // What is proved comes first; what the model expects is a second, clearly named number.
 export function drawAccuracy(state) {
   drawProof(state.proof, state.labelled);
+  drawGuesses(state.guesses);
   const found = state.estimate;
   const badge = document.getElementById("accuracy-state");
   const text = document.getElementById("accuracy-text");
@@ -100,9 +101,19 @@ export function drawAccuracy(state) {
       `(an estimate, based on ${found.answers} answers that it had not seen).`,
   ];
   if (found.settled) words.push("The predictions are stable: more labels change little.");
-  else if (found.changed !== null && !state.proof.holds)
-    words.push(`The latest labels changed ${percent(found.changed)} of the predictions.`);
+  else if (found.changed !== null && !state.proof.holds) {
+    const labels = state.trained - found.since;
+    words.push(`The last ${labels} labels changed ${percent(found.changed)} of the predictions.`);
+  }
   text.textContent = words.join(" ");
+}
+
+// How good the columns of guesses turned out to be.
+function drawGuesses(guesses) {
+  const host = document.getElementById("guess-reports");
+  const lines = guesses.map((column) =>
+    el("p", {}, el("strong", {}, `Guesses in ${column.name}: `), unbroken(column.text)));
+  if (host.textContent !== lines.map((line) => line.textContent).join("")) host.replaceChildren(...lines);
 }
 
 function drawProof(proof, labelled) {
