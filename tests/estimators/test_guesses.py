@@ -108,6 +108,6 @@ def test_guesses_come_as_frames_mappings_and_lists():
     assert [c.values for c in columns] == [("a", None, "b"), (None, "a", None)]
     assert as_guess_columns({"llm": ["a", None, "b"]}, 3)[0] == columns[0]
     assert as_guess_columns(["a", None, "b"], 3)[0].values == columns[0].values
-    assert as_guess_columns(None, 3) == ()
+    assert as_guess_columns(None, 3) == as_guess_columns((), 3) == ()
     with pytest.raises(ValueError, match="3 values for 4 rows"):
         as_guess_columns(frame, 4)

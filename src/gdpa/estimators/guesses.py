@@ -68,7 +68,7 @@ def as_guess_columns(guesses: Any, n_rows: int) -> tuple[GuessColumn, ...]:
 
     Parameters
     ----------
-    guesses : data frame, mapping of str to sequence, sequence, sequence of GuessColumn, or None
+    guesses : data frame, mapping of str to sequence, sequence, tuple of GuessColumn, or None
         The guesses. Missing values are no guess.
     n_rows : int
         Number of rows.
@@ -80,8 +80,8 @@ def as_guess_columns(guesses: Any, n_rows: int) -> tuple[GuessColumn, ...]:
     """
     if guesses is None:
         return ()
-    if isinstance(guesses, list | tuple) and guesses and isinstance(guesses[0], GuessColumn):
-        columns = tuple(guesses)
+    if isinstance(guesses, tuple) and all(isinstance(g, GuessColumn) for g in guesses):
+        columns = guesses
     elif hasattr(guesses, "columns"):
         names = list(guesses.columns)
         columns = tuple(GuessColumn(str(n), _cells(list(guesses[n]))) for n in names)
