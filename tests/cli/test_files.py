@@ -25,7 +25,8 @@ def test_ctrl_c_is_one_line_and_leaves_nothing_half_written(many_rows, start, tm
         seen.append(line)
         if line.startswith("encoding"):
             break
-    assert len(list(folder.glob(".gdpa-*"))) == 2  # it is in the middle of its work
+    # It is in the middle of its work on predictions, model and model card.
+    assert len(list(folder.glob(".gdpa-*"))) == 3
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=120)
     assert child.returncode == 130

@@ -180,16 +180,25 @@ def write_rows(
 
 
 def write_table(
-    files: OutputFiles, out: str | None, given: Columns, made: Columns, *, escape: bool
+    files: OutputFiles,
+    out: str | None,
+    given: Columns,
+    made: Columns,
+    *,
+    escape: bool,
+    option: str = "--out",
 ) -> None:
-    """Write the rows to ``--out``, in the format of its extension; for the rest see above."""
+    """Write the rows to a file, in the format of its extension; for the rest see above.
+
+    The file is the one that was claimed for `option`.
+    """
     to_file = out not in (None, "-") and not is_special(Path(str(out)))
     format = written_format(str(out)) if to_file else "csv"
     content = table_content(format, given, made, escape=escape)
     if format in ("csv", "tsv"):
-        files.text("--out", content.decode())
+        files.text(option, content.decode())
     else:
-        files.path("--out").write_bytes(content)
+        files.path(option).write_bytes(content)
 
 
 def table_content(format: str, given: Columns, made: Columns, *, escape: bool) -> bytes:

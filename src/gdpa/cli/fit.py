@@ -14,8 +14,8 @@ import typer
 from numpy.typing import NDArray
 
 from ..threads import one_thread
-from .files import TABLE_FORMATS, Column, OutputFiles, write_rows
-from .models import FittedTable, Predictions, first_columns, new_classifier
+from .files import TABLE_FORMATS, Column, OutputFiles, write_rows, write_table
+from .models import FittedTable, Predictions, card_path, first_columns, new_classifier
 from .options import (
     ColumnOptions,
     EdgeOptions,
@@ -50,6 +50,10 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOpt
     )
     model: str | None = option("File to save the classifier to (.npz).", metavar="FILE")
     report: str | None = option("HTML file to write a report to.", metavar="FILE")
+    doubts: str | None = option(
+        "File to write given labels to that the model doubts, most suspicious first.",
+        metavar="FILE",
+    )
     keep: bool = option("Copy all input columns to the output.", "--keep", default=False)
     neighbors: int | None = option(
         "Neighbours per row; chosen automatically if unset.", metavar="N", min=1
@@ -111,6 +115,9 @@ def fit(options: FitOptions) -> None:
         files.claim("--out", options.out, formats=TABLE_FORMATS)
         files.claim("--model", options.model, stdout=False)
         files.claim("--report", options.report, stdout=False)
+        files.claim("--doubts", options.doubts, stdout=False, formats=TABLE_FORMATS)
+        card = None if options.model is None else card_path(options.model)
+        files.claim("model card", card, stdout=False)
         with Stages(output) as stages:
             stages.start("starting", "loading modules")
             task = _read(options, output, stages)
@@ -138,6 +145,10 @@ def fit(options: FitOptions) -> None:
             )
             if options.model is not None:
                 fitted.save(files.path("--model"))
+                title = f"Model card of {Path(options.model).name}"
+                files.text("model card", fitted.card(task.table, title))
+            if options.doubts is not None:
+                _write_doubts(files, options.doubts, fitted, named, task.ids, escape=options.escape)
             if options.report is not None:
                 stages.start("report")
                 files.text("--report", _report(options, task, fitted, compared))
@@ -245,6 +256,28 @@ def _show_progress(stages: Stages, event: Mapping[str, Any]) -> None:
         stages.detail(f"iteration {event['iteration']}")
 
 
+def _write_doubts(
+    files: OutputFiles,
+    out: str,
+    fitted: FittedTable,
+    id_column: str | None,
+    ids: list[str] | None,
+    *,
+    escape: bool,
+) -> None:
+    """Write the given labels that the model doubts."""
+    found = [] if fitted.model.accuracy_ is None else fitted.model.evaluate().doubts()
+    names = [each.row + 1 if ids is None else ids[each.row] for each in found]
+    columns: list[tuple[str, Column]] = [
+        ("label", [str(each.label) for each in found]),
+        ("prediction", [str(each.prediction) for each in found]),
+        ("probability of label", np.array([each.label_probability for each in found])),
+        ("probability of prediction", np.array([each.prediction_probability for each in found])),
+    ]
+    given: list[tuple[str, Column]] = [(id_column or "row", names)]
+    write_table(files, out, given, columns, escape=escape, option="--doubts")
+
+
 def _summary(
     fitted: FittedTable, task: _Task, predicted: Predictions, compared: Baselines | None
 ) -> dict[str, Any]:
@@ -267,6 +300,7 @@ def _summary(
         "held_out_accuracy": None if accuracy is None else accuracy.estimate,
         "evaluation": None if accuracy is None else model.evaluate().plain(),
         "accuracy_unknown": model.tuning_.reason or None,
+        "doubted_labels": None if accuracy is None else len(model.evaluate().doubts()),
         "baseline": None if compared is None else compared.plain(),
         "columns": [
             {"name": p.name, "kind": p.kind, "done": p.done(), "missing": p.missing}
@@ -330,6 +364,9 @@ def _print_summary(options: FitOptions, output: Output, accuracy: Accuracy | Non
     if result["graph_share"] is not None:
         output.note(f"links account for {100 * result['graph_share']:.0f} % of the predictions")
     output.note(f"uncertain: {result['unsure']} rows")
-    for path in (options.out, options.model, options.report):
+    if result["doubted_labels"]:
+        more = "" if options.doubts else "; --doubts FILE lists them"
+        output.note(f"{result['doubted_labels']} given labels look wrong to the model{more}")
+    for path in (options.out, options.model, options.report, options.doubts):
         if path not in (None, "-"):
             output.note(f"wrote {path}")

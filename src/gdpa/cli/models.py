@@ -123,6 +123,12 @@ class FittedTable:
         self.model.options = None
         self.model.save(path, extra={"table": self.about})
 
+    def card(self, table: Table, title: str) -> str:
+        """Return the model card."""
+        from ..report.card import model_card
+
+        return model_card(self.model, self.points(table), self.about, title=title)
+
     def rows(self, table: Table) -> Any:
         """Return the input of the model: the table, or an array if it was fitted on one."""
         if self.encoder is not None:
@@ -138,6 +144,12 @@ class FittedTable:
                 f"{self.model.n_features_in_}"
             )
         return X
+
+
+def card_path(model: str) -> str:
+    """Return the file of the model card: plants-card.md for plants.npz."""
+    path = Path(model)
+    return str(path.with_name(f"{path.stem}-card.md"))
 
 
 def load_model(path: str) -> FittedTable:

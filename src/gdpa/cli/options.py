@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     from .output import Output
 
 
-WRITTEN = {"out", "proof", "model", "report", "log", "work", "help"}
+WRITTEN = {"out", "proof", "model", "report", "doubts", "log", "work", "help"}
 # Sections of ``--help``, in order, and the parameters in each.
 GROUPS = {
     "Input": "target labels labeling problem format delimiter header encoding sheet unlabeled "
     "id_column drop column coerce positive rows text image shape class_name edges skip_unknown "
     "duplicates",
     "Model": "embed offline method method_options laplacian bound graph neighbors class_prior seed",
-    "Output and report": "out proof model report keep compare sure all_classes escape log json",
+    "Output and report": "out proof model report doubts keep compare sure all_classes escape log "
+    "json",
     "Other": "",
 }
 

@@ -80,6 +80,14 @@ def predict(options: PredictOptions) -> None:
                 W = options.read_edges(output, ids, [str(name) for name in known]).W
             stages.start("predict", f"{table.n_rows} rows")
             rows = fitted.rows(table)
+            drift = None
+            if fitted.encoder is not None:
+                from ..tables.drift import find_drift
+
+                named_columns = [str(id_column)] if id_column else []
+                features = table.without([*named_columns, str(fitted.about.get("target"))])
+                drift = find_drift(fitted.encoder.columns_, features, model.ensemble_.n_samples)
+                output.note(*drift.notes[:8])
             P = model.predict_proba(rows, adjacency=W)
             predicted = fitted.predictions(P, P.argmax(axis=1), options.sure)
             stages.start("writing")
@@ -97,6 +105,15 @@ def predict(options: PredictOptions) -> None:
                 "rows": table.n_rows,
                 "unsure": n_unsure,
                 "predicted": predicted.counts(model.classes_),
+                "drift": None if drift is None else list(drift.notes),
+                "unlike_fit": None if drift is None else int(drift.unlike.sum()),
             }
             write_rows(output, files, given, columns, out=options.out, escape=options.escape)
         output.note(f"{table.n_rows} rows, {n_unsure} uncertain")
+        if drift is not None and drift.unlike.any():
+            places = np.flatnonzero(drift.unlike)[:5].tolist()
+            listed = ", ".join(str(i + 1) if ids is None else ids[i] for i in places)
+            output.note(
+                f"{int(drift.unlike.sum())} rows are unlike those of the fit, first: {listed}; the "
+                "accuracy of the fit does not hold for them"
+            )

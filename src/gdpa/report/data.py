@@ -88,6 +88,7 @@ class ReportData:
     picture_uncertainty: FloatArray
     picture_labeled: NDArray[np.bool_]
     held_out: Evaluation | None
+    doubts: tuple[tuple[str, str, str, str, str], ...]  # name, label, prediction, probabilities
     accuracy_unknown: str  # why no label was held out; empty if labels were
     cautions: tuple[str, ...]
     committee: CommitteeCard | None
@@ -168,7 +169,7 @@ def gather(
         labeled_counts=tuple(np.bincount(codes[known], minlength=k).tolist()),
         predicted_counts=tuple(np.bincount(codes[~known], minlength=k).tolist()),
         columns=tuple((p.name, p.done(), f"{p.missing:,}", p.content) for p in columns),
-        fingerprint=_fingerprint(points if X is None else X, state.labels.codes),
+        fingerprint=fingerprint(points if X is None else X, state.labels.codes),
         graph=_graph(model.graph_, codes, known, k),
         top=top[~known],
         sure=sure,
@@ -182,13 +183,14 @@ def gather(
         picture_uncertainty=np.where(known, 0.0, 1.0 - top)[drawn.nodes] * k / max(k - 1, 1),
         picture_labeled=known[drawn.nodes],
         held_out=None if model.accuracy_ is None else model.evaluate(),
+        doubts=_doubts(model, ids),
         accuracy_unknown=model.tuning_.reason,
         cautions=tuple(cautions(state)),
         committee=_committee(model),
         baselines=compared or baselines(model, points),
         certificate=_certificate(model, known, codes),
         setting=_setting(model),
-        versions=_versions(),
+        versions=versions(),
     )
 
 
@@ -249,6 +251,24 @@ def _questions(
     return tuple(rows), names
 
 
+def _doubts(
+    model: BaseEstimator, ids: Sequence[str] | None
+) -> tuple[tuple[str, str, str, str, str], ...]:
+    """Return the given labels that the model doubts."""
+    if model.accuracy_ is None:
+        return ()
+    return tuple(
+        (
+            str(each.row + 1) if ids is None else str(ids[each.row]),
+            str(each.label),
+            f"{each.label_probability:.2f}",
+            str(each.prediction),
+            f"{each.prediction_probability:.2f}",
+        )
+        for each in model.evaluate().doubts()
+    )
+
+
 def _committee(model: BaseEstimator) -> CommitteeCard | None:
     """Return the models by weight and the columns by importance; None for a single graph."""
     committee = model.committee_
@@ -273,7 +293,8 @@ def _committee(model: BaseEstimator) -> CommitteeCard | None:
     )
 
 
-def _fingerprint(X: Any, codes: NDArray[Any]) -> str:
+def fingerprint(X: Any, codes: NDArray[Any]) -> str:
+    """Return the SHA-256 of features and labels."""
     digest = hashlib.sha256()
     if X is not None:
         A = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
@@ -298,7 +319,8 @@ def _setting(model: BaseEstimator) -> dict[str, str]:
     }
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Return the versions of the package and of what it is built on."""
     modules = {"numpy": np, "scipy": scipy, "scikit-learn": sklearn}
-    versions = {"gdpa": __version__, "python": platform.python_version()}
-    return versions | {name: str(module.__version__) for name, module in modules.items()}
+    found = {"gdpa": __version__, "python": platform.python_version()}
+    return found | {name: str(module.__version__) for name, module in modules.items()}
