@@ -128,9 +128,9 @@ def features(kind: str, n: int, seed: int) -> tuple[Any, Any]:
 
 def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) -> Any:
     """Recall and error for each limit."""
-    from gdpa.estimators.ensemble import fit_single_graph
     from gdpa.estimators.labels import encode_labels
-    from gdpa.estimators.options import FitOptions
+    from gdpa.estimators.options import CheckedOptions
+    from gdpa.estimators.single_graph import fit_single_graph
     from gdpa.policy import Policy
 
     rows = []
@@ -142,7 +142,7 @@ def run_limits(n: int = 30_000, kinds: tuple[str, ...] = KINDS, seeds: int = 2) 
             row: dict[str, Any] = {"features": kind, "draw": seed}
             for limit in LIMITS:
                 policy = Policy(scanned_points=limit)
-                options = FitOptions(n_neighbors=10, algorithm="approximate", policy=policy)
+                options = CheckedOptions(n_neighbors=10, algorithm="approximate", policy=policy)
                 coding = encode_labels(codes)
                 state = fit_single_graph(X, coding, options)
                 wrong = coding.classes[state.codes][hidden] != truth[hidden]

@@ -30,7 +30,8 @@ SEEDS = 3
 def run_one(draw: str, table: str, per_class: int, seed: int) -> list[float]:
     """Errors in percent: never estimated, behind the gate, always."""
     from gdpa import CommitteeClassifier
-    from gdpa.estimators.probabilities import estimate_class_shares, sharpen
+    from gdpa.estimators.class_shares import estimate_class_shares
+    from gdpa.estimators.probabilities import sharpen
 
     task = problem(table, per_class, seed, at_random=draw == "at random")
     ensemble = CommitteeClassifier(n_jobs=1).fit(task.X, task.codes).ensemble_

@@ -1,6 +1,5 @@
 """A graph and features together."""
 
-import dataclasses
 import os
 import pickle
 import tracemalloc
@@ -18,10 +17,12 @@ from sklearn.preprocessing import StandardScaler
 import gdpa
 from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.errors import DegenerateProblemWarning
-from gdpa.estimators.members.links import LINK_MEMBERS
+from gdpa.estimators.committee import MEMBERS, fit_committee
+from gdpa.estimators.labels import encode_labels
+from gdpa.estimators.options import CheckedOptions
+from gdpa.estimators.weights import WeightRule
 from gdpa.graph import Links
 from gdpa.graph.smoothing import Smoother
-from gdpa.policy import Policy
 
 
 def planted(n=300, k=3, *, inside=0.06, across=0.006, shift=1.5, seed=0):
@@ -246,7 +247,8 @@ def test_share_of_the_graph_in_the_answer(fitted, tmp_path):
     assert ((share >= 0) & (share <= 1)).all()
     assert (share[np.diff(W.indptr) == 0] == 0).all()
     names = np.array(model.committee_.names)
-    knows = np.isin(names, [member.name for member in LINK_MEMBERS])
+    alone = {"neighbours", "kernel"}
+    knows = ~np.isin(names, list(alone))
     mean = float(model.committee_.weights[knows].sum())
     assert abs(share[np.diff(W.indptr) > 0].mean() - mean) < 0.1
     new = model.graph_share(X[:5], adjacency=sp.vstack([W[:4], sp.csr_array((1, 300))]).tocsr())
@@ -291,17 +293,21 @@ def test_features_smoothed_to_one_point_are_not_blown_up():
     assert np.abs(Smoother(complete, X).points(1.0, 30)).max() < 1e-9
 
 
-def test_links_alone_where_only_features_carry_weight(fitted):
-    model, X, _, W, _ = fitted
-    ensemble = model.ensemble_
-    names = ensemble.weighting.names
-    by_features = next(m.name for m in ensemble.members if not m.knows_links)
-    weights = np.array([float(name == by_features) for name in names])
-    weighting = dataclasses.replace(ensemble.weighting, weights=weights)
-    features_only = dataclasses.replace(ensemble, weighting=weighting)
-    by_links = ensemble.first.predict(None, W[:5])
-    np.testing.assert_array_equal(features_only.predict(None, W[:5]), by_links)
-    assert not np.allclose(features_only.predict(X[:5], W[:5]), by_links)
+def test_links_alone_where_only_features_carry_weight():
+    X, y, W, _ = planted()
+    two = [member for member in MEMBERS if member.name in ("links", "kernel")]
+    found = fit_committee(
+        X,
+        encode_labels(y),
+        CheckedOptions(),
+        links=sp.csr_array(W),
+        members=two,
+        rule=WeightRule(prior={"kernel": 99.0}),
+    )
+    assert found.weighting.of("kernel") == 1.0
+    by_links = found.first.predict(None, W[:5], found.labels)
+    np.testing.assert_array_equal(found.predict(None, W[:5]), by_links)
+    assert not np.allclose(found.predict(X[:5], W[:5]), by_links)
 
 
 def test_one_class_takes_links_of_new_rows_too():
@@ -371,15 +377,6 @@ def bags_of_words(n=240, d=300, length=8, seed=0):
     X = sp.csr_array(sp.coo_array((np.ones(n * length), at), shape=(n, d)))
     upper = np.triu(rng.random((n, n)) < np.where(z[:, None] == z, 0.03, 0.005), 1)
     return X, np.where(np.arange(n) < 60, z, -1), sp.csr_array((upper | upper.T).astype(float)), z
-
-
-def test_the_smoothed_member_is_kept_on_many_nodes_with_links(monkeypatch):
-    X, y, W, _ = bags_of_words()
-    monkeypatch.setattr(CommitteeClassifier, "_policy", Policy(judged_nodes=100))
-    monkeypatch.setattr("gdpa.estimators.ensemble.is_redundant", lambda *_: True)
-    assert CommitteeClassifier().fit(X, y, adjacency=W).committee_.of("smoothed") > 0
-    # Without links it needs a neighbour search, so it is dropped if it is redundant.
-    assert CommitteeClassifier().fit(X, y).committee_.of("smoothed") == 0
 
 
 @pytest.mark.parametrize("linked", [False, True])

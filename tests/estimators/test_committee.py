@@ -12,6 +12,13 @@ from sklearn.linear_model import LogisticRegression
 import gdpa
 from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.estimators import GraphOptions
+from gdpa.estimators.committee import Member, fit_committee
+from gdpa.estimators.heads.harmonic import Harmonic
+from gdpa.estimators.heads.kernel import Kernel
+from gdpa.estimators.labels import encode_labels
+from gdpa.estimators.options import CheckedOptions
+from gdpa.estimators.views import NEIGHBOR_GRAPH
+from gdpa.estimators.weights import WeightRule
 from gdpa.policy import Policy
 
 
@@ -54,23 +61,37 @@ def test_default_is_a_committee(iris, fitted):
     assert fitted.tuning_.source == "k-fold"
 
 
-def test_self_training_is_skipped_where_linear_models_fail():
-    X, y = make_circles(400, factor=0.4, noise=0.05, random_state=0)
-    labels = np.where(np.arange(400) < 60, y, -1)
-    names = CommitteeClassifier().fit(X, labels).committee_.names
-    assert "linear" in names
-    assert "self-trained" not in names
-
-
-@pytest.mark.parametrize(("fewest", "kept"), [(60, False), (61, True)])
-def test_a_redundant_forest_is_not_fitted_to_many_samples(fewest, kept, monkeypatch):
+def test_a_member_that_hardly_counts_is_not_fitted_to_many_samples(monkeypatch):
     X, y = make_circles(600, factor=0.4, noise=0.02, random_state=0)
     labels = np.where(np.arange(600) < 60, y, -1)
-    limits = Policy(judged_nodes=200, huge_nodes=300, screened_labels=fewest)
-    monkeypatch.setattr(CommitteeClassifier, "_policy", limits)
+    monkeypatch.setattr(CommitteeClassifier, "_policy", Policy(judged_nodes=200))
     model = CommitteeClassifier().fit(X, labels)
-    assert (model.committee_.of("forest") > 0) is kept
-    assert "forest" in model.committee_.names  # its loss is known all the same
+    weights = model.committee_
+    assert weights.of("linear") == 0  # a line does not separate circles
+    assert "linear" not in model.ensemble_.members
+    assert np.isfinite(weights.losses[weights.names.index("linear")])  # its loss is known
+    assert weights.weights[weights.weights > 0].min() > 0.04
+    assert (model.transduction_ == y).mean() > 0.99
+
+
+def test_adding_a_member_is_one_line(iris):
+    X, y, labels = iris
+    two = (
+        Member("neighbours", Harmonic(NEIGHBOR_GRAPH), ("table",)),
+        Member("rough kernel", Kernel(widths=(1.0,), ridges=(0.3,)), ("table",)),
+    )
+    coding = encode_labels(labels)
+    found = fit_committee(X, coding, CheckedOptions(), members=two)
+    assert found.weighting.names == ("neighbours", "rough kernel")
+    assert set(found.members) == {"neighbours", "rough kernel"}
+    assert (found.codes == y).mean() > 0.85
+
+
+def test_the_rule_for_weights_can_be_given(iris):
+    X, _, labels = iris
+    told = WeightRule(prior={"forest": 50.0})
+    found = fit_committee(X, encode_labels(labels), CheckedOptions(), rule=told)
+    assert found.weighting.of("forest") > 0.99
 
 
 def test_one_graph_on_request(iris):
@@ -127,23 +148,24 @@ def fitted_copy(model):
 @pytest.mark.parametrize("damage", ["weights", "member", "leaves", "forest_left"])
 def test_damaged_committees_are_refused(tmp_path, fitted, damage):
     ensemble = fitted.ensemble_
-    members, weighting = list(ensemble.members), ensemble.weighting
-    at = {member.name: i for i, member in enumerate(members)}
+    members = dict(ensemble.members)
+    weights = ensemble.member_weights
     if damage == "weights":
-        weighting = replace(weighting, weights=weighting.weights - 1.0)
+        weights = replace(weights, weights=weights.weights - 1.0)
     elif damage == "member":
-        weighting = replace(weighting, names=tuple("abcdefghijk"[: len(weighting.names)]))
+        weights = replace(weights, names=tuple("abcdefghijk"[: len(weights.names)]))
     elif damage == "leaves":
-        member = members[at["forest graph"]]
+        member = members["forest graph"]
         graph = replace(member.graph, leaves=member.graph.leaves[:, 1:])
-        members[at["forest graph"]] = replace(member, graph=graph)
+        members["forest graph"] = replace(member, graph=graph)
     else:
-        member = members[at["forest"]]
+        member = members["forest"]
         forest = replace(member.model, left=member.model.left * 0)
-        members[at["forest"]] = replace(member, model=forest)
-    fitted.ensemble_ = replace(ensemble, members=tuple(members), weighting=weighting)
+        members["forest"] = replace(member, model=forest)
+    broken = fitted_copy(fitted)
+    broken.ensemble_ = replace(ensemble, members=members, member_weights=weights)
     with pytest.raises(ValueError, match=r"weight|leaves|forest|trees"):
-        fitted.save(tmp_path / "bad.npz")
+        broken.save(tmp_path / "bad.npz")
 
 
 def test_more_labels_move_scores_and_keep_members(iris, fitted):
@@ -280,8 +302,7 @@ def test_leaves_as_points_and_their_file(tmp_path, monkeypatch, iris):
     X, y, labels = iris
     monkeypatch.setattr(CommitteeClassifier, "_policy", Policy(exact_leaves=50, forest_trees=50))
     model = CommitteeClassifier().fit(X, labels)
-    member = next(m for m in model.ensemble_.members if m.name == "forest graph")
-    assert member.view.embedding is not None
+    assert model.ensemble_.members["forest graph"].columns.embedding is not None
     assert (model.transduction_ == y).mean() > 0.9
     loaded = CommitteeClassifier.load(model.save(tmp_path / "m.npz"))
     np.testing.assert_array_equal(loaded.predict_proba(X + 0.05), model.predict_proba(X + 0.05))

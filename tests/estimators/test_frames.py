@@ -261,3 +261,20 @@ def test_a_table_whose_labels_have_another_length_is_refused():
     table, truth = coordinates_and_codes(0, 60)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         CommitteeClassifier(unlabeled=None).fit(table, truth[:50])
+
+
+@pytest.mark.parametrize("rescale", ["minmax", "standard"])
+@pytest.mark.parametrize("estimator", [GraphClassifier, CommitteeClassifier])
+def test_frames_and_arrays_of_numbers_are_rescaled_alike(rescale, estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3)) * [1.0, 20.0, 0.3] + [0.0, 5.0, 2.0]
+    y = np.where(np.arange(80) < 24, X[:, 0] + X[:, 2] > 2.0, -1)
+    frame = {name: X[:, j] for j, name in enumerate("abc")}
+    options = GraphOptions(rescale=rescale)
+    models = [estimator(options=options).fit(given, y) for given in (X, frame)]
+    shares = [model.predict_proba(given) for model, given in zip(models, (X, frame), strict=True)]
+    np.testing.assert_allclose(shares[0], shares[1], atol=1e-6)
+    np.testing.assert_allclose(*(model.label_scores_ for model in models), atol=1e-6)
+    if rescale == "standard":
+        lengths = np.linalg.norm(models[1].ensemble_.first.graph.features, axis=1)
+        np.testing.assert_allclose(lengths, 1.0)

@@ -11,8 +11,8 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import log_loss
 
 from gdpa import CommitteeClassifier
+from gdpa.estimators.class_shares import estimate_class_shares
 from gdpa.estimators.probabilities import (
-    estimate_class_shares,
     fit_sharpness,
     match_masses,
     sharpen,

@@ -135,6 +135,19 @@ def test_a_newer_version_is_refused(data, tmp_path, monkeypatch):
         CommitteeClassifier.load(path)
 
 
+def test_an_older_version_is_refused_with_what_to_do(data, tmp_path):
+    X, y, _ = data
+    path = CommitteeClassifier().fit(X, y).save(tmp_path / "m.npz")
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    plain = json.loads(str(arrays["json"][()]))
+    plain["version"] -= 1
+    arrays["json"] = np.array(json.dumps(plain))
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match="fit and save again"):
+        CommitteeClassifier.load(path)
+
+
 def test_other_files_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         CommitteeClassifier.load(tmp_path / "none.npz")

@@ -155,7 +155,8 @@ def card_path(model: str) -> str:
 def load_model(path: str) -> FittedTable:
     """Read a model file; raise ValueError if it is missing, damaged, newer, or not a model."""
     open_file(path, path).close()  # reports missing and empty files as for tables
-    from ..estimators import committee, graph  # noqa: F401 - the kinds that a file may hold
+    # The kinds of classifiers that a file may hold.
+    from ..estimators import committee_classifier, graph_classifier  # noqa: F401
     from ..estimators.base import BaseClassifier
 
     try:

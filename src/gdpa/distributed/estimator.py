@@ -135,6 +135,7 @@ def export(
         The exported classifier.
     """
     from ..estimators import GraphClassifier
+    from ..estimators.fitted import SingleGraph
     from ..estimators.frames import adopt_encoder
     from ..graph.rescale import Rescaler
     from ..tables import TableEncoder
@@ -160,13 +161,13 @@ def export(
         self_loop=model["self_loop"],
         unlabeled=None,
     ).fit(X, y)
-    ensemble, prior = classifier.ensemble_, np.asarray(model["prior"])
+    ensemble = classifier.ensemble_
+    assert isinstance(ensemble, SingleGraph)
+    prior = np.asarray(model["prior"])
     shares = to_shares(scores, prior)
     labels = replace(ensemble.labels, codes=codes.astype(np.int32))
     none = np.empty(0, dtype=np.intp)
-    first = replace(
-        ensemble.first, labels=labels, scores=scores, shares=shares, prior=prior, abstaining=none
-    )
+    solved = replace(ensemble.first, scores=scores, shares=shares, prior=prior, abstaining=none)
     factors = load_plan(folder.url).factors
     d = factors.size
     # This re-scaling multiplies encoded rows by the feature weights of the fit.
@@ -175,7 +176,7 @@ def export(
         replace(
             ensemble,
             labels=labels,
-            members=(first,),
+            solved=solved,
             shares=shares,
             codes=np.where(codes >= 0, codes, shares.argmax(axis=1)),
             prior=prior,

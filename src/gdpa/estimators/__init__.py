@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ..lazy import load_on_use
 
 if TYPE_CHECKING:
-    from .committee import CommitteeClassifier, classify
+    from .committee_classifier import CommitteeClassifier, classify
     from .gdpa_classifier import GDPAClassifier
-    from .graph import GraphClassifier
+    from .graph_classifier import GraphClassifier
     from .model_selection import SemiSupervisedKFold
     from .options import GraphOptions
 
@@ -21,9 +21,9 @@ __all__ = [
 # Loaded on first use, because cluster workers do not need scikit-learn.
 __getattr__ = load_on_use(
     __name__,
-    committee="CommitteeClassifier classify",
+    committee_classifier="CommitteeClassifier classify",
     gdpa_classifier="GDPAClassifier",
-    graph="GraphClassifier",
+    graph_classifier="GraphClassifier",
     model_selection="SemiSupervisedKFold",
     options="GraphOptions",
 )

@@ -19,14 +19,14 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..evaluation import Accuracy, Evaluation
 from ..graph import Links, neighbor_graph
-from ..graph.features import check_features, stored_by_density, warn_about_scales
+from ..graph.features import Features, check_features, stored_by_density, warn_about_scales
 from ..graph.rescale import Rescaler
 from ..notebook import card
 from ..policy import DEFAULT_POLICY, Policy
 from ..solution import Solution
 from ..tables import TableEncoder, is_frame
 from ..tables.columns import ColumnList
-from .ensemble import Ensemble
+from .fitted import FittedClassifier
 from .frames import encoded_rows
 from .inputs import (
     check_new_links,
@@ -44,9 +44,7 @@ from .labels import (
     known_labels,
     with_more_classes,
 )
-from .members.base import Features
-from .members.graphs import FittedGraph
-from .options import FitOptions, GraphOptions
+from .options import CheckedOptions, GraphOptions
 from .probabilities import check_prior
 from .query import query_nodes
 from .storage import load_model, save_model
@@ -58,11 +56,22 @@ RESCALE_KINDS = {"minmax": "min-max", "standard": "standard"}
 NEEDS_LINKS = "a model fitted with adjacency= on at least three samples"
 
 
+def unit_rows_only(n_features: int) -> Rescaler:
+    """Return the second half of the paper's standardisation: rows of unit length."""
+    return Rescaler(
+        kind="standard",
+        columns=np.ones(n_features, dtype=bool),
+        shift=np.zeros(n_features),
+        scale=np.ones(n_features),
+        unit_norm=True,
+    )
+
+
 class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; subclasses add parameters and `fit`.
 
     A fit that fails leaves the estimator unchanged. The result of a fit is one frozen
-    :class:`Ensemble`, from which all fitted attributes are read.
+    :class:`FittedClassifier`, from which all fitted attributes are read.
     """
 
     unlabeled: object
@@ -95,24 +104,24 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.pairwise = self.graph == "precomputed"
         return tags
 
-    def _fit_options(self, classes: Labels) -> FitOptions:
+    def _fit_options(self, classes: Labels) -> CheckedOptions:
         """Return the options of the fit; "auto" becomes None."""
         given: dict[str, Any] = dict(vars(self.options or GraphOptions()))
         if hasattr(self, "encoder_"):  # the encoder has already rescaled the columns
             given["rescale"] = None
             given["feature_groups"] = self.columns_.feature_groups
-        for f in fields(FitOptions):
+        for f in fields(CheckedOptions):
             if f.name not in given and hasattr(self, f.name):
                 value = getattr(self, f.name)
                 given[f.name] = None if isinstance(value, str) and value == "auto" else value
         if not (self.class_prior is None or isinstance(self.class_prior, str)):
             given["class_prior"] = check_prior(self.class_prior, classes)
         given["random_state"] = self.random_state or 0
-        return FitOptions(**given, policy=self._policy)
+        return CheckedOptions(**given, policy=self._policy)
 
     def _prepare(
         self, X: object, y: ArrayLike, nodes: Iterable[Any] | None = None
-    ) -> tuple[Any, Features, LabelCoding, FitOptions, Rescaler | None]:
+    ) -> tuple[Any, Features, LabelCoding, CheckedOptions, Rescaler | None]:
         """Return a checked copy of the estimator, rescaled features, labels, options, rescaler."""
         fitted = copy(self)
         fitted._validate_params()
@@ -131,6 +140,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             options = replace(options, graph="precomputed")
         elif options.rescale is not None:
             rescaler = Rescaler.fit(A, RESCALE_KINDS[options.rescale])
+            A = rescaler.transform(A)
+        elif (self.options or GraphOptions()).rescale == "standard" and not sp.issparse(A):
+            # The encoder of the data frame has standardised its columns.
+            rescaler = unit_rows_only(A.shape[1])
             A = rescaler.transform(A)
         return fitted, own_copy(A, X), labels, options, rescaler
 
@@ -174,10 +187,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return given_weights(A, signed=self._signed)
 
-    def _adopt(self, ensemble: Ensemble) -> None:
+    def _adopt(self, ensemble: FittedClassifier) -> None:
         """Set the fitted state and its attributes."""
-        first, tuning = ensemble.members[0], ensemble.tuning
-        assert isinstance(first, FittedGraph)
+        first = ensemble.first
+        tuning = ensemble.tuning
         self.ensemble_ = ensemble
         self.committee_ = ensemble.weighting
         self.tuning_ = tuning

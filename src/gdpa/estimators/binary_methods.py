@@ -21,7 +21,7 @@ from ..errors import UnreachedWarning
 from ..problem import ClassProblem, GraphProblem
 from ..solution import Solution
 from ..solvers.registry import get_solver, solve
-from .options import FitOptions
+from .options import CheckedOptions
 from .tuning import Setting
 
 
@@ -58,7 +58,7 @@ def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int
 
 
 def binary_scores(
-    problem: ClassProblem, setting: Setting, options: FitOptions
+    problem: ClassProblem, setting: Setting, options: CheckedOptions
 ) -> tuple[FloatArray, tuple[Solution, ...]]:
     """Return the scores of all classes, and the solution of each binary problem.
 

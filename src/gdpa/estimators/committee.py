@@ -1,286 +1,328 @@
-"""CommitteeClassifier, an ensemble of different models, and :func:`classify`, its function form."""
+"""The committee: which members it has, and how it is fitted.
+
+A member is a view of the data and a head. The view says what is looked at, the head what is done
+with it. :func:`fit_committee` tries every member on held-out labels, weighs the members by one rule
+(:mod:`.weights`), and fits those with weight. To add a member, add a line to :data:`MEMBERS`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
-from copy import copy
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 
-from ..graph import Links
-from ..threads import one_thread
-from .base import BaseClassifier, Labels
-from .ensemble import fit_ensemble, fit_single_graph
-from .inputs import check_links, is_graph, refuse_order
-from .labels import encode_labels
-from .members.user_models import check_models
-from .options import GraphOptions
+from ..graph.features import Features
+from ..graph.rescale import Rescaler
+from .data import N_FOLDS, Codes, FitData, Fold, Kind, Sample, folds_of, subsample
+from .few_labels import equal_confidence, supported_trust
+from .fitted import Committee
+from .heads.base import Head
+from .heads.class_sizes import Sizes
+from .heads.evidence import Evidence
+from .heads.gaussian import Gaussian
+from .heads.harmonic import FittedGraph, Harmonic
+from .heads.kernel import Kernel, LeafKernel
+from .heads.linear import Logistic, SelfTrained
+from .heads.poisson import PoissonLearning
+from .heads.trees import OwnTrees, Trees
+from .heads.user_models import user_heads
+from .labels import LabelCoding, stratified_folds
+from .members import FittedMember
+from .options import CheckedOptions, report
+from .probabilities import fit_sharpness, judged_labels, left_out_loss, warn_about
+from .trials import Trial, try_settings
+from .tuning import DEFAULT, LARGE_SELF_LOOPS, Tuning
+from .views import (
+    COLUMNS,
+    FEW_NEIGHBORHOOD_COLUMNS,
+    FOREST_GRAPH,
+    LINK_GRAPH,
+    NEIGHBOR_GRAPH,
+    NEIGHBORHOOD,
+    SMOOTHED,
+    STANDARDISED,
+    WHITENED_GRAPH,
+    Views,
+)
+from .weights import (
+    LEAST_SAMPLE_WEIGHT,
+    LEAST_WEIGHT,
+    MemberWeights,
+    WeightRule,
+    only_needed,
+    rule_for,
+    weigh,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
-    from sklearn.base import BaseEstimator
-
-    from ..tables import TableEncoder
-
-
-class CommitteeClassifier(BaseClassifier):
-    """Semi-supervised ensemble of different models, weighted by held-out loss.
-
-    The members are a nearest-neighbour graph, the same in whitened columns, a forest, a graph of
-    samples that share leaves of the forest, a kernel machine on shared leaves, logistic regression
-    (plain and self-trained), Gaussian classes and an RBF kernel machine. If you give a graph of the
-    samples (``fit(X, y, adjacency=...)``), members that use its links are added.
+@dataclass(frozen=True)
+class Member:
+    """A line of the table of members.
 
     Parameters
     ----------
-    n_neighbors : int or "auto", default="auto"
-        Neighbours per sample in the graphs; "auto" uses 6, or 10 with more than 5,000 samples.
-    columns : mapping of str to str, or TableEncoder, optional
-        For data frames: the kinds of columns ("number", "category", "text", "date" or "drop") that
-        should not be detected automatically, or the encoder to use.
-    models : classifier or list of classifiers, optional
-        Additional members: scikit-learn classifiers with `predict_proba`. Their total weight is
-        limited so that the held-out loss is no higher than without them.
-    class_prior : None, "labeled" or array-like of shape (n_classes,), default=None
-        Class shares that the predictions for unlabelled samples should match: those of the labels,
-        or an array in the order of ``classes_``. Give the shares if you know them. Labels drawn
-        class by class do not show them, and on 16 tables they lower the error by 1.4 points with 5
-        labels per class and by 0.5 points with 20. With None, predictions are not shifted, except
-        if every class has at least 20 labels and the counts differ by at most 1: then the shares
-        are estimated, and predictions are shifted half of the way.
-    unlabeled : object, default=-1
-        Marker of unknown labels in y. None and NaN match every missing value.
-    abstain_below : float, optional
-        If the largest probability of a row is lower, `predict` returns the marker `unlabeled`.
-    n_jobs : int, optional
-        Number of threads. None uses all processors but at most 8 (or OMP_NUM_THREADS), -1 uses
-        all. Results do not depend on it.
-    random_state : int, default=0
-        Random seed.
-    verbose : int, default=0
-        1 logs the stages of the fit with the elapsed seconds, 2 also its iterations. 0 logs stages
-        only if the fit takes longer than 2 s. The logger is "gdpa.estimators", level INFO. If
-        logging is not configured, messages go to stderr; with 0, only if stderr is a terminal.
-    options : GraphOptions, optional
-        Advanced options.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    transduction_ : ndarray of shape (n_samples,)
-        Label of every sample of `fit`; given labels are kept.
-    label_scores_ : ndarray of shape (n_samples, n_classes)
-        Class shares combined over the members. Rows add up to 1.
-    class_shares_ : ndarray of shape (n_classes,)
-        Estimated share of each class: the mean probability over all samples.
-    committee_ : MemberWeights or None
-        Names, weights and held-out losses of the members; None if there is one class or there are
-        only two samples.
-    feature_importances_ : ndarray of shape (n_columns,)
-        Importance of each input column in the forest.
-    graph_ : csr_array of shape (n_samples, n_samples)
-        Weights of the nearest-neighbour graph, or of your own graph.
-    graph_share_ : ndarray of shape (n_samples,)
-        After fit with `adjacency`: share of each prediction that comes from members that use the
-        links; 0 for samples without links.
-    unreached_ : ndarray of int
-        Samples that no member can predict. They get the class with the largest prior.
-    unsure_ : ndarray of bool of shape (n_samples,)
-        Unlabelled samples whose largest probability is below `abstain_below`.
-    skipped_ : ndarray of int
-        Samples given to :meth:`skip`.
-    tuning_ : Tuning
-        Held-out scores of the ensemble, their loss, and how the loss was measured.
-    solution_ : Solution or tuple of Solution
-        Solution on ``graph_`` with its certified lower bound. With more than two classes, there is
-        one solution per class against the rest.
-    objective_ : float
-        Smoothness ``x' L x`` of ``transduction_``; see :class:`~gdpa.GraphProblem`.
-    n_iter_ : int
-        Iterations of the linear solve (1 for a factorisation).
-    label_weight_, self_loop_ : float
-        Label weight and self-loop on ``graph_``.
-    n_neighbors_ : int or None
-        Neighbours per sample in ``graph_``.
-    columns_ : ColumnList
-        After fit on a data frame: how each column was encoded, and why.
-    encoder_ : TableEncoder
-        After fit on a data frame: the fitted encoder.
-    ensemble_ : Ensemble
-        The complete fitted state.
-    n_features_in_ : int
-        Number of features (columns of a data frame).
-    feature_names_in_ : ndarray of str
-        Names of the features, if X has names.
-
-    See Also
-    --------
-    classify : The same as a function.
-    GraphClassifier : A single graph and a single method.
-    SemiSupervisedKFold : Cross-validation that keeps unlabelled rows in training.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gdpa import CommitteeClassifier
-    >>> X = np.array([[0.0], [0.2], [0.4], [3.0], [3.2], [3.4]])
-    >>> y = ["low", None, None, None, None, "high"]
-    >>> model = CommitteeClassifier(unlabeled=None, n_neighbors=2).fit(X, y)
-    >>> model.transduction_.tolist()
-    ['low', 'low', 'low', 'high', 'high', 'high']
-    >>> model.predict([[0.3], [2.9]]).tolist()
-    ['low', 'high']
+    name : str
+        Its name.
+    head : Head
+        What is done, with the view that it looks at.
+    kinds : tuple of str
+        Kinds of data that it is tried on.
     """
 
-    def __init__(
-        self,
-        *,
-        n_neighbors: int | str = "auto",
-        columns: Mapping[str, str] | TableEncoder | None = None,
-        models: BaseEstimator | Sequence[BaseEstimator] | None = None,
-        class_prior: str | ArrayLike | None = None,
-        unlabeled: object = -1,
-        abstain_below: float | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-        verbose: int = 0,
-        options: GraphOptions | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.columns = columns
-        self.models = models
-        self.class_prior = class_prior
-        self.unlabeled = unlabeled
-        self.abstain_below = abstain_below
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.options = options
-
-    def fit(
-        self,
-        X: object,
-        y: ArrayLike,
-        adjacency: object = None,
-        *,
-        nodes: Iterable[Any] | None = None,
-    ) -> CommitteeClassifier:
-        """Label all samples from the labelled ones.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-            Features. A graph alone is given as a NetworkX graph or :class:`~gdpa.graph.Links`, or
-            as ``adjacency=`` with X=None.
-        y : array-like of shape (n_samples,)
-            Labels of any type, with `unlabeled` for unknown ones.
-        adjacency : matrix, Graph, list of edges or :class:`~gdpa.graph.Links`, optional
-            A graph of the samples, used together with their features: a symmetric non-negative
-            matrix, a NetworkX graph or a list of edges.
-        nodes : iterable of nodes, optional
-            For a NetworkX graph: its nodes in the order of the rows. It is not needed if the nodes
-            are the integers 0 to n - 1, which are row numbers, or if they are the index of a pandas
-            X or y.
-
-        Returns
-        -------
-        CommitteeClassifier
-            This object. If an error is raised, it is left unchanged.
-        """
-        models = () if self.models is None else check_models(self.models)
-        if is_graph(X):
-            if adjacency is not None:
-                raise ValueError("X and adjacency are both graphs; pass features as X, or X=None")
-            X, adjacency = None, X
-        if X is None and adjacency is not None:
-            return self._fit_graph(adjacency, y, nodes)
-        refuse_order(nodes, adjacency, "adjacency")
-        fitted, A, labels, options, rescaler = self._prepare(X, y)
-        links = None
-        if adjacency is not None:
-            links = check_links(adjacency, A.shape[0], nodes=nodes, tables=[X, y])
-        fitted._links = adjacency if isinstance(adjacency, Links) else None
-        # On few samples, BLAS threads cost more time than they save.
-        with one_thread() if A.shape[0] <= options.policy.judged_nodes else nullcontext():
-            if labels.classes.size == 1 or A.shape[0] < 3:
-                ensemble = fit_single_graph(A, labels, options, rescaler=rescaler)
-            else:
-                ensemble = fit_ensemble(
-                    A, labels, options, links=links, models=models, rescaler=rescaler
-                )
-        fitted._adopt(ensemble)
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _fit_graph(
-        self, adjacency: object, y: Any, nodes: Iterable[Any] | None
-    ) -> CommitteeClassifier:
-        """Label the nodes of a graph without features."""
-        if self.models is not None:
-            raise ValueError("models needs features, but X is a graph or None; pass models=None")
-        fitted = copy(self)
-        fitted._validate_params()
-        for name in ("encoder_", "feature_names_in_"):  # of an earlier fit
-            fitted.__dict__.pop(name, None)
-        labels = encode_labels(y, self.unlabeled)
-        n = labels.codes.size
-        links = check_links(adjacency, n, alone=True, nodes=nodes, tables=[y])
-        fitted._links = adjacency if isinstance(adjacency, Links) else None
-        options = fitted._fit_options(labels.classes)
-        with one_thread() if n <= options.policy.judged_nodes else nullcontext():
-            if labels.classes.size == 1 or n < 3:
-                ensemble = fit_single_graph(links, labels, replace(options, graph="precomputed"))
-                member = replace(ensemble.first, knows_links=True)
-                ensemble = replace(ensemble, members=(member,), n_features=0)
-            else:
-                ensemble = fit_ensemble(np.empty((n, 0)), labels, options, links=links)
-        fitted._adopt(ensemble)
-        fitted.n_features_in_ = 0
-        self.__dict__ = fitted.__dict__
-        return self
+    name: str
+    head: Head
+    kinds: tuple[Kind, ...]
 
 
-def classify(
-    X: object,
-    y: ArrayLike,
+ROWS: tuple[Kind, ...] = ("table", "pictures", "embedding", "bag of words")
+PLAIN: tuple[Kind, ...] = ("table", "pictures", "bag of words")
+TEXT: tuple[Kind, ...] = ("embedding", "bag of words", "links")
+LINKED: tuple[Kind, ...] = ("links",)
+ALONE: tuple[Kind, ...] = ("links without features",)
+
+SMOOTHED_MODEL = Logistic(SMOOTHED, added=2)
+
+# On real data each member is best on some sets and none on most, so the committee gains from their
+# differences. Beside links, trees and linear models look at the neighbourhood too.
+MEMBERS = (
+    Member("links", Harmonic(LINK_GRAPH, LARGE_SELF_LOOPS), LINKED + ALONE),
+    Member("poisson", PoissonLearning(LINK_GRAPH), ALONE),
+    Member("link class sizes", Sizes(LINK_GRAPH), ALONE),
+    Member("neighbours", Harmonic(NEIGHBOR_GRAPH), ROWS + LINKED),
+    Member("class sizes", Sizes(NEIGHBOR_GRAPH), ROWS),
+    Member("smoothed", SMOOTHED_MODEL, TEXT),
+    Member("links and features", Evidence(LINK_GRAPH, SMOOTHED_MODEL, "smoothed"), LINKED),
+    Member("neighbour columns", Logistic(NEIGHBORHOOD), LINKED),
+    Member("neighbour forest", OwnTrees(FEW_NEIGHBORHOOD_COLUMNS), LINKED),
+    Member("forest", Trees(COLUMNS), PLAIN),
+    Member("linear", Logistic(STANDARDISED), PLAIN),
+    Member("self-trained", SelfTrained(STANDARDISED), PLAIN),
+    Member("kernel", Kernel(COLUMNS), ROWS + LINKED),
+    Member("gaussian", Gaussian(STANDARDISED), PLAIN),
+    Member("whitened", Harmonic(WHITENED_GRAPH), ROWS),
+    Member("forest graph", Harmonic(FOREST_GRAPH), PLAIN),
+    Member("forest kernel", LeafKernel(COLUMNS), PLAIN),
+)
+
+# The neighbour graph is tried on all samples if they have at least this many times the labels of
+# the subsample: no other view gains as much from more labels.
+MANY_TIMES_THE_LABELS = 3
+
+
+def fit_committee(
+    X: Features,
+    labels: LabelCoding,
+    options: CheckedOptions,
     *,
-    adjacency: object = None,
-    nodes: Iterable[Any] | None = None,
-    **options: Any,
-) -> Labels:
-    """Label all samples from the labelled ones.
+    links: sp.csr_array | None = None,
+    models: Sequence[BaseEstimator] = (),
+    members: Sequence[Member] = MEMBERS,
+    rule: WeightRule | None = None,
+    rescaler: Rescaler | None = None,
+) -> Committee:
+    """Try the members on held-out labels, weigh them, and fit those with weight.
 
     Parameters
     ----------
-    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
-        Features; or a graph alone, see :meth:`CommitteeClassifier.fit`.
-    y : array-like of shape (n_samples,)
-        Labels, with -1 (or the marker `unlabeled`) for unknown ones.
-    adjacency : matrix, Graph, list of edges or Links, optional
-        A graph of the samples, used together with their features.
-    nodes : iterable of nodes, optional
-        Nodes of a NetworkX graph in the order of the rows; see :meth:`CommitteeClassifier.fit`.
-    **options
-        Parameters of :class:`CommitteeClassifier`.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,)
-        Labels of all samples; given labels are kept. With `abstain_below`, uncertain samples get
-        the marker `unlabeled`.
-
-    Examples
-    --------
-    >>> import gdpa
-    >>> gdpa.classify([[0.0], [0.1], [5.0], [5.1]], [0, -1, -1, 1], n_neighbors=1).tolist()
-    [0, 0, 1, 1]
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Checked and rescaled features.
+    labels : LabelCoding
+        The labels.
+    options : CheckedOptions
+        Options of the fit.
+    links : csr_array of shape (n_samples, n_samples), optional
+        Checked user-supplied graph of the samples.
+    models : sequence of estimators, optional
+        User-supplied models.
+    members : sequence of Member, optional
+        The members.
+    rule : WeightRule, optional
+        How members are weighed; by default the rule for this kind of data.
+    rescaler : Rescaler, optional
+        Rescaling that was applied to the features.
     """
-    model = CommitteeClassifier(**options).fit(X, y, adjacency, nodes=nodes)
-    labels = np.asarray(model.transduction_)
-    return labels if model.abstain_below is None else model._abstain(labels, model.unsure_)
+    data = given_data(X, labels, options, links)
+    heads: dict[str, Head] = {m.name: m.head for m in members if data.kind in m.kinds}
+    own = user_heads(models, list(heads), options.random_state)
+    heads |= own
+    graph_name = "neighbours" if links is None else "links"
+
+    sample = subsample(data)  # the data itself if it is small
+    views = Views(data, fold_numbers(data))
+    on_sample = views.on_sample(sample)
+    report(options, stage="graph", nodes=data.n_samples, edges=n_edges(views))
+
+    heads, trials = try_members(heads, views, on_sample, sample)
+    held_out = {name: trial.held_out for name, trial in trials.items()}
+    weights = weigh(
+        held_out or list(heads),
+        sample.data.codes,
+        rule or rule_for(data.kind),
+        models=own,
+        least=LEAST_SAMPLE_WEIGHT if data.many else LEAST_WEIGHT,
+    )
+    if data.many and trials:
+        weights = only_needed(weights, held_out, sample.data.codes)
+    tuning = held_out_tuning(trials, weights, data, sample)
+    fitted = fit_members(heads, trials, weights, views, keep=graph_name)
+    if not trials:
+        weights = without_held_out(weights, fitted, labels)
+    graph = fitted[graph_name]
+    assert isinstance(graph, FittedGraph)
+    committee = Committee.build(
+        fitted,
+        graph_name,
+        weights,
+        labels,
+        replace(tuning, setting=graph.setting, tried=len(heads)),
+        options,
+        sharpness=calibrated_sharpness(tuning, sample, options),
+        n_features=X.shape[1] if rescaler is None else rescaler.columns.size,
+        sparse=sp.issparse(X),
+        rescaler=rescaler,
+        importances=views.importances if on_sample is views else on_sample.importances,
+    )
+    warn_about(committee, graph.run)
+    return committee
+
+
+def given_data(
+    X: Features, labels: LabelCoding, options: CheckedOptions, links: sp.csr_array | None
+) -> FitData:
+    """Return the data of a fit; the class prior applies to the committee, not to its members."""
+    shares = options.class_prior
+    if isinstance(shares, str):  # "labeled"
+        codes = labels.codes[labels.labeled]
+        shares = np.bincount(codes, minlength=labels.classes.size) / codes.size
+    return FitData(X, labels, replace(options, class_prior=None), links, class_shares=shares)
+
+
+def fold_numbers(data: FitData) -> Codes | None:
+    """Return the fold of each label; None if there are too few labels to hold any out."""
+    return stratified_folds(data.codes, N_FOLDS) if data.enough_labels else None
+
+
+def n_edges(views: Views) -> int:
+    """Return the number of edges of the graph in ``graph_``."""
+    looked_at = views.neighbors if views.data.links is None else views.links
+    return int(looked_at.graph.W.nnz) // 2
+
+
+def trial_folds(head: Head, data: FitData, sample: Sample) -> tuple[bool, list[Fold]]:
+    """Return whether a head is tried on all samples, and the folds that it predicts.
+
+    The labels to predict are always those of the subsample. On all samples they are predicted at
+    once, or in few folds: every solve takes long.
+    """
+    where = head.view.tried_on
+    on_links = where == "whole" and data.links is not None
+    many_times = data.codes.size >= MANY_TIMES_THE_LABELS * sample.positions.size
+    at_once = where == "whole if many labels" and data.links is None and many_times
+    if not data.many or not (on_links or at_once):
+        return False, folds_of(sample.folds)
+    n_folds = N_FOLDS
+    if at_once:
+        n_folds = 1
+    elif data.n_samples > data.options.policy.huge_nodes:
+        n_folds = 1 if many_times else 2
+    numbers = np.full(data.codes.size, -1, dtype=np.int32)
+    numbers[sample.positions] = sample.folds % n_folds
+    return True, folds_of(numbers)
+
+
+def try_members(
+    heads: Mapping[str, Head], views: Views, on_sample: Views, sample: Sample
+) -> tuple[dict[str, Head], dict[str, Trial]]:
+    """Return the heads that apply to the data, and their trials; no trials with too few labels."""
+    data = views.data
+    applied: dict[str, Head] = {}
+    trials: dict[str, Trial] = {}
+    for name, given in heads.items():
+        head = given.prepared(views, trials)
+        if head is None:
+            continue
+        applied[name] = head
+        if views.folds is None:
+            continue
+        whole, folds = trial_folds(head, data, sample)
+        looked_at = views if whole else on_sample
+        trials[name] = try_settings(
+            partial(head.held_out, looked_at),
+            head.settings(looked_at),
+            folds,
+            looked_at.data.codes,
+            data.n_classes,
+        )
+        report(data.options, stage="member", member=name, action="cross-validated")
+    return applied, trials
+
+
+def fit_members(
+    heads: Mapping[str, Head],
+    trials: Mapping[str, Trial],
+    weights: MemberWeights,
+    views: Views,
+    *,
+    keep: str,
+) -> dict[str, FittedMember]:
+    """Fit the members with weight and the graph in ``graph_`` to all samples and labels."""
+    fitted: dict[str, FittedMember] = {}
+    for name, head in heads.items():
+        weight = weights.of(name)
+        if weight > 0 or name == keep:
+            trial = trials.get(name)
+            setting = head.settings(views)[-1] if trial is None else trial.setting
+            fitted[name] = head.fit(views, setting)
+            report(views.data.options, stage="member", member=name, action="fitted", weight=weight)
+    return fitted
+
+
+def held_out_tuning(
+    trials: Mapping[str, Trial], weights: MemberWeights, data: FitData, sample: Sample
+) -> Tuning:
+    """Return the held-out scores of the committee and their loss."""
+    loss = 1.0
+    source = "too few labels"
+    scores = None
+    if trials:
+        scores = weights.combine({name: trial.held_out for name, trial in trials.items()})
+        judged = judged_labels(sample.data.codes, data.n_classes)
+        loss = left_out_loss(sample.data.targets[judged], scores[judged])
+        source = "sample" if data.many else "k-fold"
+    report(
+        data.options,
+        stage="tuning",
+        source=source,
+        tried=len(weights.names),
+        loss=loss,
+        weights=dict(zip(weights.names, weights.weights.tolist(), strict=True)),
+    )
+    checked = sample.positions if trials and data.many else None
+    return Tuning(DEFAULT, loss, source, scores, len(weights.names), checked=checked)
+
+
+def without_held_out(
+    weights: MemberWeights, fitted: Mapping[str, FittedMember], labels: LabelCoding
+) -> MemberWeights:
+    """Give all members the same confidence, and lower it to what their agreement supports."""
+    free = labels.codes < 0
+    shares = {name: member.shares[free] for name, member in fitted.items()}
+    counted = [name for name in shares if weights.of(name) > 0]
+    sharpness = weights.sharpness.copy()
+    places = [weights.names.index(name) for name in counted]
+    sharpness[places] = equal_confidence([shares[name] for name in counted])
+    weights = replace(weights, sharpness=sharpness)
+    labelings = [p.argmax(axis=1) for p in shares.values()]
+    votes = np.array([weights.of(name) for name in shares])
+    trust = supported_trust(weights.combine(shares), labelings, votes)
+    return replace(weights, trust=trust)
+
+
+def calibrated_sharpness(tuning: Tuning, sample: Sample, options: CheckedOptions) -> float:
+    """Return the sharpness of the committee's probabilities, fitted on its held-out scores."""
+    fewest = options.policy.calibration_labels
+    return fit_sharpness(tuning.left_out, sample.data.codes, fewest=fewest)

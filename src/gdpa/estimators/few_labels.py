@@ -1,8 +1,11 @@
-"""Lower probabilities to what the agreement of members supports, if no label can be held out.
+"""Confidence of members and of the committee, if no label can be held out.
 
-Without held-out labels nothing calibrates the members, and they are overconfident: the same few
-labels may mislead all of them. Therefore the combined probabilities p of k classes are mixed with
-equal ones,
+Without held-out labels nothing calibrates the members. Scores that decay with the distance to a
+label are nearly equal far from it, while other members are sure of everything. So all members get
+the same mean confidence before they are averaged (:func:`equal_confidence`).
+
+Together they are overconfident, because the same few labels may mislead all of them. Therefore the
+combined probabilities p of k classes are mixed with equal ones,
 
     trust p + (1 - trust) / k,
 
@@ -18,6 +21,7 @@ from itertools import combinations
 import numpy as np
 
 from ..arrays import FloatArray, NDArray
+from .probabilities import LEAST_SHARE, sharpen
 
 # Ratio of accuracy beyond chance to agreement beyond chance. Chosen on 16 tables and digits with
 # one to three labels per class.
@@ -26,6 +30,46 @@ AGREEMENT_PART = 0.7
 # often agree on the wrong one.
 MOST_CONFIDENCE = 0.74
 LEAST_VOTE = 0.1  # minimum weight of a member in the agreement
+# Rows from which the confidence of a member is computed, and its largest sharpness.
+CONFIDENCE_ROWS = 5_000
+MOST_SHARPNESS = 64.0
+
+
+def equal_confidence(shares: Sequence[FloatArray]) -> FloatArray:
+    """Return the sharpness of each member at which all have the same mean confidence.
+
+    Parameters
+    ----------
+    shares : sequence of ndarray of shape (n_samples, n_classes)
+        Shares of the members for the same unlabelled samples.
+
+    Returns
+    -------
+    ndarray of shape (n_members,)
+        Exponents; the common confidence is the mean of the members'.
+    """
+    n, k = shares[0].shape
+    if n == 0 or k < 2 or len(shares) < 2:
+        return np.ones(len(shares))
+    step = -(-n // CONFIDENCE_ROWS)
+    few = [p[::step] for p in shares]
+    limit = float(np.log(MOST_SHARPNESS))
+
+    def confidence(p: FloatArray, log_beta: float) -> float:
+        return float(sharpen(p, float(np.exp(log_beta)), least=LEAST_SHARE).max(axis=1).mean())
+
+    target = float(np.mean([confidence(p, 0.0) for p in few]))
+    found = []
+    for p in few:
+        low, high = -limit, limit
+        for _ in range(30):  # the confidence grows with the sharpness
+            middle = 0.5 * (low + high)
+            if confidence(p, middle) < target:
+                low = middle
+            else:
+                high = middle
+        found.append(np.exp(0.5 * (low + high)))
+    return np.array(found)
 
 
 def mean_agreement(labelings: Sequence[NDArray[np.integer]], weights: FloatArray) -> float:

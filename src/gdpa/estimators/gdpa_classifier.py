@@ -14,7 +14,7 @@ from ..problem import GraphProblem
 from ..problem.dual import DualVariables, build_H_bar
 from ..solution import Solution
 from .base import BaseClassifier
-from .graph import GraphClassifier
+from .graph_classifier import GraphClassifier
 from .options import GraphOptions
 
 

@@ -14,9 +14,9 @@ from ..errors import DegenerateProblemWarning
 from ..graph import Links, from_edges, from_networkx
 from ..graph.adjacency import check_adjacency
 from ..graph.convert import NamedGraph, has_row_numbers, is_networkx
+from ..graph.features import Features
 from ..tables import is_frame
-from .members.base import Features
-from .members.graphs import check_link_rows
+from .sample_graph import check_link_rows
 
 
 def is_graph(X: object) -> bool:

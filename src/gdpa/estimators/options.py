@@ -95,7 +95,7 @@ class GraphOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(GraphOptions):
+class CheckedOptions(GraphOptions):
     """All checked options of a fit.
 
     Parameters
@@ -130,7 +130,7 @@ class FitOptions(GraphOptions):
 
 
 def report(
-    options: FitOptions, entry: Mapping[str, object] | None = None, **values: object
+    options: CheckedOptions, entry: Mapping[str, object] | None = None, **values: object
 ) -> object:
     """Report an iteration (`entry`) or a stage (`values`); return the callback's result."""
     if entry is not None:

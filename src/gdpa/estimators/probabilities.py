@@ -27,10 +27,8 @@ FloatArray = NDArray[np.float64]
 MOST_SHARPNESS = 64.0
 # Smaller shares are raised to the first value, which keeps probabilities away from 0 and 1. The
 # second is used in the loss of a member, so that a single confident error does not dominate it.
-SMALLEST_SHARE, LEAST_SHARE = 1e-6, 0.01
-# Class shares are estimated if every class has this many labels. Chosen on 16 tables with 5 and 20
-# labels per class, leaving one out at a time.
-FEWEST_COUNTS = 20
+SMALLEST_SHARE = 1e-6
+LEAST_SHARE = 0.01
 
 
 def judged_labels(codes: NDArray[np.integer], n_classes: int) -> NDArray[np.bool_]:
@@ -199,35 +197,6 @@ def match_masses(
         scaled = probabilities * np.exp(offset - offset.max())
         scaled /= scaled.sum(axis=1, keepdims=True)
     return np.asarray(offset - offset.mean())
-
-
-def estimate_class_shares(
-    probabilities: FloatArray, prior: FloatArray, *, max_iter: int = 50, max_rows: int = 20_000
-) -> FloatArray:
-    """Estimate the class shares of samples from probabilities that assume other shares.
-
-    Repeats two steps: ``p ~ P sqrt(shares / prior)``, and shares = the mean of p, averaged with
-    `prior` of weight 0.3.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_nodes, n_classes)
-        P, rows that add up to 1; an even subsample of at most `max_rows` is used.
-    prior : ndarray of shape (n_classes,)
-        Positive shares of the labels.
-    max_iter : int, default=50
-        Maximum number of rounds.
-    max_rows : int, default=20000
-        Maximum number of rows.
-    """
-    P, shares = probabilities[:: -(-probabilities.shape[0] // max_rows) or 1], prior
-    for _ in range(max_iter if P.shape[0] else 0):
-        p = P * np.sqrt(shares / prior)
-        mean = (p / p.sum(axis=1, keepdims=True)).mean(axis=0)
-        before, shares = shares, (mean + 0.3 * prior) / 1.3
-        if np.abs(shares - before).max() < 1e-9:
-            break
-    return shares
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ import scipy.sparse as sp
 
 from .. import codec
 from ..errors import any_error_as_value_error
+from ..graph.features import Features
 from ..tables import TableEncoder
-from .ensemble import Ensemble
+from .fitted import FittedClassifier
 from .labels import is_missing
-from .members.base import Features
 from .options import GraphOptions
 
 FORMAT = "classifier"
-VERSION = 4
+VERSION = 5
 
 
 @codec.storable("estimator")
@@ -39,7 +39,7 @@ class StoredEstimator:
         Name of its class.
     params : dict
         Constructor parameters, including expert options, as plain data.
-    ensemble : Ensemble
+    ensemble : FittedClassifier
         The fitted state.
     n_features_in : int
         Number of features, or of columns of a data frame.
@@ -55,7 +55,7 @@ class StoredEstimator:
 
     kind: str
     params: dict[str, Any]
-    ensemble: Ensemble
+    ensemble: FittedClassifier
     n_features_in: int
     feature_names_in: list[str] | None
     encoder: str | None

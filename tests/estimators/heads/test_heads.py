@@ -1,6 +1,7 @@
-"""Members: held-out labels have no part in their prediction; new rows are answered alike."""
+"""Heads: held-out labels have no part in their prediction; new rows are answered alike."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,38 +12,36 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 
 from gdpa import CommitteeClassifier
-from gdpa.estimators.ensemble import MEMBERS
-from gdpa.estimators.labels import LabelCoding, encode_labels, stratified_folds
-from gdpa.estimators.members import kernel
-from gdpa.estimators.members.base import (
+from gdpa.estimators.columns import standard_scaling
+from gdpa.estimators.committee import MEMBERS
+from gdpa.estimators.data import (
     FitData,
-    best_candidate,
-    cross_validated_loss,
     different_units,
+    folds_of,
+    kind_of_columns,
     stratified_subsample,
     subsample,
 )
-from gdpa.estimators.members.forest import shared_forest
-from gdpa.estimators.members.graphs import NeighborMember, WhitenedMember
-from gdpa.estimators.members.kernel import ForestKernelMember, KernelMachine, KernelMember, rbf
-from gdpa.estimators.members.linear import (
-    GaussianMember,
-    LinearMember,
-    fit_logistic,
-)
-from gdpa.estimators.members.links import (
-    LinksMember,
-    NeighborColumnsMember,
-    NeighborForestMember,
-)
-from gdpa.estimators.members.smoothed import SmoothedMember
-from gdpa.estimators.members.user_models import user_members
-from gdpa.estimators.options import FitOptions
+from gdpa.estimators.heads.gaussian import Gaussian, fit_gaussians
+from gdpa.estimators.heads.kernel import Kernel, KernelMachine, LeafKernel, ridge_coefficients
+from gdpa.estimators.heads.linear import Logistic, fit_logistic
+from gdpa.estimators.heads.user_models import user_heads
+from gdpa.estimators.labels import LabelCoding, stratified_folds
+from gdpa.estimators.options import CheckedOptions
+from gdpa.estimators.rbf import rbf
+from gdpa.estimators.trials import best_of, cross_validated_loss, try_settings
+from gdpa.estimators.views import STANDARDISED, Views
 from gdpa.graph.forest import shared_leaves
 from gdpa.policy import Policy
 
 GRAPHS = ("neighbours", "forest graph", "whitened")
-ALL = {**MEMBERS, "LogisticRegression": lambda: user_members([LogisticRegression()], [], 0)[0]}
+ON_TABLES = {
+    member.name: member.head
+    for member in MEMBERS
+    if "table" in member.kinds and member.name != "class sizes"  # it does not always apply
+}
+ALL = {**ON_TABLES, **user_heads([LogisticRegression()], [], 0)}
+ON_LINKS = {member.name: member.head for member in MEMBERS if "links" in member.kinds}
 
 
 def task(seed=0, n=120, m=30, **limits):
@@ -52,110 +51,115 @@ def task(seed=0, n=120, m=30, **limits):
     codes = np.full(n, -1, dtype=np.int32)
     codes[:m] = y[:m]
     policy = Policy(**{"forest_trees": 30, **limits})
-    labels = LabelCoding(codes, np.array([0, 1]))
-    return FitData(X, labels, stratified_folds(y[:m], 5), FitOptions(policy=policy))
+    return FitData(X, LabelCoding(codes, np.array([0, 1])), CheckedOptions(policy=policy))
 
 
-def other(data, **parts):
-    """The same data with other parts, and nothing computed yet."""
-    return replace(data, cache={}, **parts)
+def views_of(data):
+    return Views(data, stratified_folds(data.codes, 5))
 
 
-@pytest.fixture
-def one_setting(monkeypatch):
-    """Each member with one setting: among several, labels of all folds choose."""
-    monkeypatch.setattr(ForestKernelMember, "ridges", (0.3,))
-    monkeypatch.setattr(GaussianMember, "settings", ((1.0, 2.0),))
-    monkeypatch.setattr(KernelMember, "widths", (1.0,))
-    monkeypatch.setattr(KernelMember, "ridges", (0.3,))
-    monkeypatch.setattr(LinearMember, "settings", (1.0,))
+def trial(head, views):
+    folds = folds_of(views.folds)
+    settings = head.settings(views)
+    held_out = partial(head.held_out, views)
+    return try_settings(held_out, settings, folds, views.data.codes, views.data.n_classes)
+
+
+def flipped(data, fold):
+    """The same data with the labels of a fold turned into the other class."""
+    codes = data.labels.codes.copy()
+    out = data.labeled[fold.held]
+    codes[out] = 1 - codes[out]
+    return replace(data, labels=LabelCoding(codes, data.labels.classes))
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_held_out_labels_have_no_part_in_their_prediction(name, one_setting):
-    first = task()
-    flipped = first.labels.codes.copy()
-    out = first.labeled[first.folds == 2]
-    flipped[out] = 1 - flipped[out]
-    second = other(first, labels=LabelCoding(flipped, first.labels.classes))
-    a, b = ALL[name]().cross_fit(first), ALL[name]().cross_fit(second)
-    mine = first.folds == 2
-    np.testing.assert_allclose(a[mine], b[mine], atol=1e-9)
-    assert np.abs(a[~mine] - b[~mine]).max() > 1e-3
+def test_held_out_labels_have_no_part_in_their_prediction(name):
+    first = views_of(task())
+    folds = folds_of(first.folds)
+    second = Views(flipped(first.data, folds[2]), first.folds)
+    head = ALL[name]
+    for setting in head.settings(first):
+        a, b = (head.held_out(views, setting, folds[2]) for views in (first, second))
+        np.testing.assert_allclose(a, b, atol=1e-9)
+    last = head.settings(first)[-1]
+    a, b = (head.held_out(views, last, folds[1]) for views in (first, second))
+    assert np.abs(a - b).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_trial_leaves_nothing_behind(name):
+    """A fit is the same whether or not the member was tried before, and on shared views."""
+    tried, fresh = views_of(task()), views_of(task())
+    for head in ALL.values():
+        trial(head, tried)
+    setting = ALL[name].settings(fresh)[-1]
+    a, b = (ALL[name].fit(views, setting).shares for views in (tried, fresh))
+    np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_shares_of_samples_and_of_the_same_rows(name):
-    full = task()
-    member = ALL[name]()
-    member.cross_fit(full)
-    fitted = member.fit(full)
-    assert fitted.name == name
+    views = views_of(task())
+    data = views.data
+    fitted = ALL[name].fit(views, trial(ALL[name], views).setting)
     np.testing.assert_allclose(fitted.shares.sum(axis=1), 1.0)
     assert fitted.shares.min() >= 0
     X = np.random.default_rng(3).normal(size=(7, 4))
-    p = fitted.predict(X)
+    p = fitted.predict(X, None, data.labels)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     if name not in GRAPHS:
-        np.testing.assert_allclose(fitted.predict(full.X), fitted.shares, atol=1e-9)
-    right = (fitted.shares.argmax(axis=1) == (full.X[:, 0] + full.X[:, 1] > 2)).mean()
+        again = fitted.predict(data.X, None, data.labels)
+        np.testing.assert_allclose(again, fitted.shares, atol=1e-9)
+    right = (fitted.shares.argmax(axis=1) == (data.X[:, 0] + data.X[:, 1] > 2)).mean()
     assert right > 0.8
-    assert fitted.predict(None) is None
+    assert fitted.predict(None, None, data.labels) is None
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_members_that_need_no_held_out_label(name):
-    few = other(task(m=2), folds=None)
-    member = ALL[name]()
-    assert member.needs_folds == (name in ("self-trained", "gaussian", "whitened", "forest kernel"))
-    assert np.isfinite(member.fit(few).shares).all()
+def test_no_label_needs_to_be_held_out(name):
+    views = Views(task(m=2), None)
+    fitted = ALL[name].fit(views, ALL[name].settings(views)[-1])
+    assert np.isfinite(fitted.shares).all()
 
 
-def test_kernel_scores_without_a_fold_are_those_of_a_fit_without_it(one_setting):
-    t = task()
-    found = KernelMember().cross_fit(t)
-    points, gamma = kernel.kernel_points(t, (False, 1.0, 0.3))
-    inside = t.folds != 1
-    anchors = points[t.labeled[inside]]
-    c = kernel.ridge_coefficients(rbf(anchors, anchors, gamma), t.targets[inside], 0.3)
-    K = rbf(points[t.labeled[~inside]], anchors, gamma)
-    np.testing.assert_allclose(found[~inside], softmax(4.0 * (K @ c), axis=1), atol=1e-10)
+def test_kernel_scores_without_a_fold_are_those_of_a_fit_without_it():
+    views = views_of(task())
+    data = views.data
+    fold = folds_of(views.folds)[1]
+    found = Kernel().held_out(views, (False, 1.0, 0.3), fold)
+    anchors = data.X[data.labeled[fold.kept]]
+    gamma = views.gamma(scaled=False, width=1.0)
+    assert gamma == pytest.approx(1.0 / (4 * data.X.var()))
+    c = ridge_coefficients(rbf(anchors, anchors, gamma), data.targets[fold.kept], 0.3)
+    K = rbf(data.X[data.labeled[fold.held]], anchors, gamma)
+    np.testing.assert_allclose(found, softmax(4.0 * (K @ c), axis=1), atol=1e-10)
 
 
-def test_kernel_with_more_labels_than_it_compares(monkeypatch):
-    monkeypatch.setattr(KernelMember, "most_labels", 12)
-    monkeypatch.setattr(kernel, "CHOICE_LABELS", 10)
-    t = task(m=40)
-    member = KernelMember()
-    assert member.cross_fit(t).shape == (40, 2)
-    assert member.fit(t).model.points.shape[0] == 12
-
-
-def test_kernel_in_single_precision_far_from_the_origin(monkeypatch):
+def test_kernel_in_single_precision_far_from_the_origin():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 5)) + 1e6
+    X = rng.normal(size=(21_000, 5)) + 1e6
     X[-1] = 1e30
     points, c = X[:40], rng.normal(size=(40, 3))
-    squares = ((X[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)
+    machine = KernelMachine(points, c, 0.2)
+    few = np.r_[:200, 20_999]
+    squares = ((X[few, None, :] - points[None, :, :]) ** 2).sum(axis=2)
     expected = softmax(4.0 * (np.exp(-0.2 * squares) @ c), axis=1)
-    monkeypatch.setattr(kernel, "SINGLE_ROWS", 10)
-    monkeypatch.setattr(kernel, "BLOCK", 700)
-    found = KernelMachine(None, points, c, 0.2).predict(X)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+    np.testing.assert_allclose(machine.predict(X[few]), expected, atol=1e-6)
+    found = machine.sample_shares(X)  # so many that they are computed in single precision
+    np.testing.assert_allclose(found[few], expected, atol=1e-4)
     assert np.isfinite(found).all()
 
 
-def test_leaves_hold_the_scores_of_the_kernel_machine(one_setting):
-    t = task()
-    member = ForestKernelMember()
-    member.cross_fit(t)
-    fitted = member.fit(t)
-    leaves = shared_forest(t)[1]
-    own = leaves[t.labeled]
-    K = shared_leaves(own, own) + 0.3 * np.eye(t.codes.size)
-    scores = shared_leaves(leaves, own) @ np.linalg.solve(K, t.targets - 0.5)
+def test_leaves_hold_the_scores_of_the_kernel_machine():
+    views = views_of(task())
+    data = views.data
+    fitted = LeafKernel().fit(views, 0.3)
+    own = views.leaves[data.labeled]
+    K = shared_leaves(own, own) + 0.3 * np.eye(data.codes.size)
+    scores = shared_leaves(views.leaves, own) @ np.linalg.solve(K, data.targets - 0.5)
     np.testing.assert_allclose(fitted.shares, softmax(4.0 * scores, axis=1), atol=1e-5)
-    np.testing.assert_allclose(fitted.model.predict(t.X), fitted.shares, atol=1e-12)
+    np.testing.assert_allclose(fitted.model.predict(data.X), fitted.shares, atol=1e-12)
 
 
 @pytest.mark.parametrize("setting", [(1.0, np.inf), (0.3, 2.0)])
@@ -164,10 +168,7 @@ def test_gaussian_classes_are_bayes_rule(setting):
     Z = rng.normal(size=(40, 3)) * [1.0, 2.0, 0.5]
     codes = np.arange(40) % 3 % 2  # two of three classes have labels
     prior = np.diag([1.0, 2.0, 3.0])
-    data = FitData(Z, LabelCoding(codes.astype(np.int32), np.arange(3)), None)
-    vars(data)["Z"] = Z  # as if scaled
-    data.cache["covariance"] = prior
-    found = GaussianMember().train(data, np.arange(40), setting)
+    found = fit_gaussians(Z, codes, 3, prior, setting)
     a, b = 3 * setting[0] + 1, 3 * setting[1] + 1
     means = [Z[codes == c].mean(axis=0) for c in (0, 1)]
     scatter = [(Z[codes == c] - means[c]).T @ (Z[codes == c] - means[c]) for c in (0, 1)]
@@ -180,9 +181,9 @@ def test_gaussian_classes_are_bayes_rule(setting):
         density.append(m / 40 * multivariate_normal(means[c], S).pdf(Z))
     expected = np.stack(density, axis=1)
     expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.shares(Z)[:, :2], expected, atol=1e-12)
-    assert found.shares(Z)[:, 2].max() < 1e-12
-    assert np.isfinite(found.shares(np.full((1, 3), 1e200))).all()
+    np.testing.assert_allclose(found.predict(Z)[:, :2], expected, atol=1e-12)
+    assert found.predict(Z)[:, 2].max() < 1e-12
+    assert np.isfinite(found.predict(np.full((1, 3), 1e200))).all()
 
 
 def test_five_labels_a_class_are_enough_to_see_that_one_class_spreads_more():
@@ -192,32 +193,32 @@ def test_five_labels_a_class_are_enough_to_see_that_one_class_spreads_more():
         y = np.arange(400, dtype=np.int32) % 2
         X = rng.normal(size=(400, 20)) * np.where(y == 0, 2.0, 1.0)[:, None]  # the same mean
         labels = LabelCoding(np.where(np.arange(400) < 10, y, -1), np.arange(2))
-        fitted = GaussianMember().train(FitData(X, labels, None), np.arange(10), (1.0, 2.0))
-        wrong.append(np.mean(fitted.predict(X).argmax(axis=1) != y))
+        fitted = Gaussian(STANDARDISED).fit(Views(FitData(X, labels), None), (1.0, 2.0))
+        wrong.append(np.mean(fitted.shares.argmax(axis=1) != y))
     assert np.mean(wrong) < 0.1
 
 
 def test_whitened_columns_are_uncorrelated():
-    t = task()
-    mix = t.X @ np.random.default_rng(0).normal(size=(4, 4))
+    data = task()
+    mix = data.X @ np.random.default_rng(0).normal(size=(4, 4))
     for X in (mix, np.column_stack([mix, mix[:, 0]])):  # the same column again adds no direction
-        data = other(t, X=X)
-        view = WhitenedMember().graph(data)[1]
-        C = np.cov(view.transform(X).T)
+        columns = views_of(replace(data, X=X)).whitened.columns
+        C = np.cov(columns.new(X, None).T)
         np.testing.assert_allclose(C, np.diag(np.diag(C)), atol=1e-9)
         assert np.diag(C).max() <= 1.0
     assert np.sort(np.diag(C))[0] < 1e-9
 
 
-def test_members_that_do_not_suit_a_task_are_not_tried():
-    t = task()
-    sparse = other(t, X=sp.csr_array(t.X))
-    wide = other(t, X=np.random.default_rng(0).normal(size=(120, 300)))
+def test_heads_that_do_not_suit_a_task_are_not_tried():
+    data = task()
+    sparse = replace(data, X=sp.csr_array(data.X))
+    wide = replace(data, X=np.random.default_rng(0).normal(size=(120, 300)))
     for name in ("gaussian", "whitened"):
-        assert ALL[name]().suits(t)
-        assert not ALL[name]().suits(sparse)
-        assert not ALL[name]().suits(wide)
-    assert not ALL["whitened"]().suits(other(t, X=t.X[:, :1]))
+        head = ALL[name]
+        assert head.prepared(views_of(data), {}) is head
+        assert head.prepared(views_of(sparse), {}) is None
+        assert head.prepared(views_of(wide), {}) is None
+    assert ALL["whitened"].prepared(views_of(replace(data, X=data.X[:, :1])), {}) is None
 
 
 def test_a_choice_among_noise_does_not_look_better_than_it_is():
@@ -226,10 +227,9 @@ def test_a_choice_among_noise_does_not_look_better_than_it_is():
     for _ in range(20):
         codes, folds = rng.integers(0, 2, 30), np.arange(30) % 5
         noise = {i: rng.dirichlet([2.0, 2.0], 30) for i in range(10)}
-        best, flattered = best_candidate(noise, codes)
-        same, honest = best_candidate(noise, codes, folds)
-        assert same == best
-        assert flattered is noise[best]
+        found = best_of(noise, codes, folds)
+        honest, flattered = found.held_out, noise[found.setting]
+        assert len(found.fold_settings) == 5
         usual = np.mean([cross_validated_loss(p, codes)[0].mean() for p in noise.values()])
         gaps.append([usual - cross_validated_loss(p, codes)[0].mean() for p in (flattered, honest)])
     flattered, honest = np.mean(gaps, axis=0)
@@ -252,10 +252,10 @@ def test_columns_of_their_own_units():
     assert different_units(X)
     X[:, 5] = 3.0
     labels = LabelCoding(np.zeros(50, dtype=np.int32), np.array([0]))
-    Z = FitData(X, labels, None).Z
+    Z = Views(FitData(X, labels), None).standardised.points
     assert Z.shape == (50, 5)
     np.testing.assert_allclose(Z.std(axis=0), 1.0)
-    S = FitData(sp.csr_array(X), labels, None).Z
+    S = Views(FitData(sp.csr_array(X), labels), None).standardised.points
     assert sp.issparse(S)
     np.testing.assert_allclose(S.toarray().std(axis=0), 1.0)
 
@@ -264,8 +264,7 @@ def test_skewed_columns_become_logarithms_whatever_their_unit_and_zero():
     rng = np.random.default_rng(0)
     symmetric, two = rng.normal(size=300), np.repeat([0.0, 5.0], [290, 10])
     X = np.column_stack([rng.lognormal(sigma=2.0, size=(300, 2)), symmetric, two])
-    labels = LabelCoding(np.zeros(300, dtype=np.int32), np.array([0]))
-    Z = FitData(X, labels, None).Z
+    Z = standard_scaling(X).transform(X)
     plain = (X - X.mean(axis=0)) / X.std(axis=0)
     np.testing.assert_allclose(Z[:, 2:], plain[:, 2:], atol=1e-12)
     # Skewness of the plain columns is far above 1; distances from the minimum become logarithms.
@@ -273,12 +272,13 @@ def test_skewed_columns_become_logarithms_whatever_their_unit_and_zero():
     logs = np.log1p(far / np.array([np.median(x[x > 0]) for x in far.T]))
     np.testing.assert_allclose(Z[:, :2], (logs - logs.mean(axis=0)) / logs.std(axis=0), atol=1e-12)
     for factor in (7.0, -1e-3):
-        other_units = FitData(factor * X + 11.0, labels, None).Z
+        turned = factor * X + 11.0
+        other_units = standard_scaling(turned).transform(turned)
         np.testing.assert_allclose(other_units, np.sign(factor) * Z, atol=1e-9)
 
 
-@pytest.mark.parametrize("member", [LinearMember, GaussianMember])
-def test_a_few_extreme_values_do_not_decide(member):
+@pytest.mark.parametrize("head", [Logistic(STANDARDISED), Gaussian(STANDARDISED)])
+def test_a_few_extreme_values_do_not_decide(head):
     wrong = {}
     for skewed in (False, True):
         found = []
@@ -288,9 +288,9 @@ def test_a_few_extreme_values_do_not_decide(member):
             G = rng.normal(size=(400, 10)) + 0.8 * y[:, None]
             X = np.exp(3.0 * G) if skewed else G
             labels = LabelCoding(np.where(np.arange(400) < 20, y, -1), np.arange(2))
-            data = FitData(X, labels, None)
-            fitted = member().train(data, np.arange(20), member.setting)
-            found.append(np.mean(fitted.predict(X).argmax(axis=1) != y))
+            views = Views(FitData(X, labels), None)
+            fitted = head.fit(views, head.settings(views)[-1])
+            found.append(np.mean(fitted.shares.argmax(axis=1) != y))
         wrong[skewed] = np.mean(found)
     # Nearly as good as on the Gaussian columns; without logarithms 0.2 worse.
     assert wrong[True] < wrong[False] + 0.1
@@ -298,24 +298,36 @@ def test_a_few_extreme_values_do_not_decide(member):
 
 def test_sample_holds_the_labels_it_can():
     whole = task(n=300, m=40, judged_nodes=100, judged_labels=60)
-    part, kept = subsample(whole)
-    assert part.X.shape[0] == 100
-    assert np.array_equal(kept, np.arange(40))
+    sample = subsample(whole)
+    part = sample.data
+    assert part.n_samples == 100
+    assert np.array_equal(sample.positions, np.arange(40))
     assert np.array_equal(part.codes, whole.codes)
     assert np.array_equal(part.X[part.labeled], whole.X[whole.labeled])
-    assert np.array_equal(part.folds, whole.folds)
-    fewer, kept = subsample(task(n=300, m=40, judged_nodes=100, judged_labels=20))
-    assert kept.size == 20
-    assert fewer.codes.size == 20
-    assert np.array_equal(fewer.X, task(n=300, m=40).X[fewer.rows])
+    assert np.array_equal(sample.folds, stratified_folds(whole.codes, 5))
+    fewer = subsample(task(n=300, m=40, judged_nodes=100, judged_labels=20))
+    assert fewer.positions.size == fewer.data.codes.size == fewer.folds.size == 20
+    small = task(n=300, m=40)
+    assert subsample(small).data is small
+
+
+def test_the_same_labels_grow_the_same_forest():
+    whole = task(n=300, m=40, judged_nodes=100, judged_labels=60)
+    views = views_of(whole)
+    sample = subsample(whole)
+    assert views.on_sample(sample).forest is views.forest
+    fewer = subsample(task(n=300, m=40, judged_nodes=100, judged_labels=20))
+    assert views.on_sample(fewer).forest is not views.forest
+    small = task()
+    assert (view := views_of(small)).on_sample(subsample(small)) is view
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("name", ON_TABLES)
 def test_rows_as_far_as_a_number_can_be(name, sparse):
-    full = task()
+    data = task()
     if sparse:
-        full = other(full, X=sp.csr_array(full.X * (np.abs(full.X) > 1)))
+        data = replace(data, X=sp.csr_array(data.X * (np.abs(data.X) > 1)))
     rows = np.array(
         [
             [1e155, -1e155, 0.0, 1e155],
@@ -324,14 +336,14 @@ def test_rows_as_far_as_a_number_can_be(name, sparse):
             [1e-310, 0.0, 0.0, 0.0],
         ]
     )
-    member = MEMBERS[name]()
-    if not member.suits(full):
+    views = views_of(data)
+    head = ON_TABLES[name].prepared(views, {})
+    if head is None:
         assert sparse
         return
-    member.cross_fit(full)
-    fitted = member.fit(full)
+    fitted = head.fit(views, trial(head, views).setting)
     with np.errstate(all="raise", under="ignore"):
-        found = fitted.predict(sp.csr_array(rows) if sparse else rows)
+        found = fitted.predict(sp.csr_array(rows) if sparse else rows, None, data.labels)
     assert np.isfinite(found).all()
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     if name == "linear":  # far out the direction decides: both first columns up, or both down
@@ -347,49 +359,30 @@ def test_kernel_keeps_its_digits_far_from_the_origin():
     )
 
 
-@pytest.mark.parametrize("name", MEMBERS)
+@pytest.mark.parametrize("name", ON_TABLES)
 def test_names_of_the_classes_do_not_matter(name):
     first = task(m=47)
     codes = first.labels.codes
     turned = np.where(codes < 0, -1, 1 - codes).astype(np.int32)
-    labels = LabelCoding(turned, first.labels.classes)
-    second = other(first, labels=labels, folds=stratified_folds(turned[:47], 5))
-    np.testing.assert_array_equal(second.folds, first.folds)
-    a, b = MEMBERS[name](), MEMBERS[name]()
-    np.testing.assert_allclose(a.cross_fit(first), b.cross_fit(second)[:, ::-1], atol=1e-6)
-    np.testing.assert_allclose(a.fit(first).shares, b.fit(second).shares[:, ::-1], atol=1e-6)
+    second = replace(first, labels=LabelCoding(turned, first.labels.classes))
+    head = ON_TABLES[name]
+    a, b = views_of(first), views_of(second)
+    np.testing.assert_array_equal(a.folds, b.folds)
+    tried = trial(head, a), trial(head, b)
+    np.testing.assert_allclose(tried[0].held_out, tried[1].held_out[:, ::-1], atol=1e-6)
+    fitted = head.fit(a, tried[0].setting), head.fit(b, tried[1].setting)
+    np.testing.assert_allclose(fitted[0].shares, fitted[1].shares[:, ::-1], atol=1e-6)
 
 
 def test_kernel_of_features_next_to_nothing():
-    tiny = other(task(), X=task().X * 1e-155)  # the variance is a number, its inverse is not
-    member = KernelMember()
-    assert np.isfinite(member.cross_fit(tiny)).all()
-    assert np.isfinite(member.fit(tiny).shares).all()
+    tiny = replace(task(), X=task().X * 1e-155)  # the variance is a number, its inverse is not
+    views = views_of(tiny)
+    found = trial(Kernel(), views)
+    assert np.isfinite(found.held_out).all()
+    assert np.isfinite(Kernel().fit(views, found.setting).shares).all()
 
 
-@pytest.mark.parametrize("kind", [NeighborMember, WhitenedMember])
-def test_labels_leave_the_copies_of_a_row(kind):
-    """Eight distinct rows, one of them without a label."""
-    rng = np.random.default_rng(0)
-    cells = np.array([[a, b, c] for a in (0.0, 3.0) for b in (0.0, 2.0) for c in (0.0, 1.0)])
-    cell = np.concatenate([np.arange(8), rng.integers(0, 8, 392)])
-    codes = np.full(400, -1, dtype=np.int32)
-    for j in range(7):
-        codes[np.flatnonzero(cell == j)[:3]] = j // 4
-    few = np.where(np.cumsum(codes >= 0) > 8, -1, codes).astype(np.int32)
-    for labels, joined in ((codes, True), (few, False)):
-        coding = LabelCoding(labels, np.array([0, 1]))
-        folds = stratified_folds(labels[labels >= 0], 5)
-        fitted = kind().fit(FitData(cells[cell], coding, folds, FitOptions()))
-        assert (fitted.abstaining.size == 0) == joined
-        if joined:
-            found = fitted.shares[cell == 7]
-            np.testing.assert_allclose(found, np.broadcast_to(found[0], found.shape), atol=1e-6)
-            assert found[0].argmax() == 1  # as its nearest neighbours
-            np.testing.assert_allclose(fitted.predict(cells[7:])[0], found[0], atol=1e-6)
-
-
-def test_embeddings_are_told_from_tables_and_get_a_smoothed_member():
+def test_kinds_of_data_are_told_apart():
     rng = np.random.default_rng(0)
     n, d = 200, 120
     z = rng.integers(0, 3, n)
@@ -397,15 +390,18 @@ def test_embeddings_are_told_from_tables_and_get_a_smoothed_member():
     rows *= rng.uniform(0.7, 1.3, d)
     embedding = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     y = np.where(np.arange(n) < 24, z, -1)
-    labels = encode_labels(y, -1)
-    tables = {
-        "standardised": (rows - rows.mean(axis=0)) / rows.std(axis=0),
-        "curves": np.cumsum(rows, axis=1),
-        "whole numbers": np.rint(10 * rows),
-        "few columns": embedding[:, :50],
+    cases = {
+        "embedding": [embedding],
+        "pictures": [np.cumsum(rows, axis=1)],
+        "table": [
+            (rows - rows.mean(axis=0)) / rows.std(axis=0),
+            np.rint(10 * rows),
+            embedding[:, :50],
+            np.eye(4)[rng.integers(0, 4, (n, 30))].reshape(n, d),  # one column per category
+        ],
     }
-    assert FitData(embedding, labels, None).is_embedding
-    assert not [name for name, X in tables.items() if FitData(X, labels, None).is_embedding]
+    for kind, given in cases.items():
+        assert [kind_of_columns(X) for X in given] == [kind] * len(given)
     model = CommitteeClassifier().fit(embedding, y)
     assert "smoothed" in model.committee_.names
     assert "forest" not in model.committee_.names
@@ -451,24 +447,22 @@ def test_fewer_columns_than_rows_fit_the_same_model():
         np.testing.assert_allclose(found, reference.predict_proba(Z), atol=2e-2)
 
 
-@pytest.mark.parametrize(
-    "member", [LinksMember, SmoothedMember, NeighborColumnsMember, NeighborForestMember]
-)
-def test_members_of_links_predict_a_fold_without_its_labels(member):
+@pytest.mark.parametrize("name", ON_LINKS)
+def test_members_on_links_predict_a_fold_without_its_labels(name):
     rng = np.random.default_rng(1)
     upper = np.triu(rng.random((120, 120)) < 0.05, 1)
     data = replace(task(), links=sp.csr_array((upper | upper.T).astype(float)))
-    held = data.folds == 2
-    codes = data.labels.codes.copy()
-    codes[data.labeled[held]] = 1 - codes[data.labeled[held]]
-    other = replace(data, labels=LabelCoding(codes, data.labels.classes), cache={})
-    for (_, p), (_, q) in zip(
-        member().predict_fold(data, 2, held), member().predict_fold(other, 2, held), strict=True
-    ):
-        np.testing.assert_array_equal(p, q)
+    first = views_of(data)
+    fold = folds_of(first.folds)[2]
+    second = Views(flipped(data, fold), first.folds)
+    source = {"smoothed": trial(ON_LINKS["smoothed"], first)}
+    head = ON_LINKS[name].prepared(first, source)
+    for setting in head.settings(first):
+        a, b = (head.held_out(views, setting, fold) for views in (first, second))
+        np.testing.assert_array_equal(a, b)
 
 
-def test_forests_are_tried_on_sparse_features_but_not_on_embeddings_or_beside_links():
+def test_trees_are_tried_on_words_but_not_on_embeddings_or_beside_links():
     rng = np.random.default_rng(0)
     n, d = 150, 200
     z = rng.integers(0, 2, n)
@@ -480,7 +474,6 @@ def test_forests_are_tried_on_sparse_features_but_not_on_embeddings_or_beside_li
     links = sp.csr_array((upper | upper.T).astype(float))
     cases = [(words, None, True), (dense, None, False), (words, links, False)]
     for X, adjacency, forests in cases:
-        assert FitData(X, encode_labels(y, -1), None).is_embedding
         tried = CommitteeClassifier().fit(X, y, adjacency=adjacency).committee_.names
         assert "smoothed" in tried
         assert [name in tried for name in ("forest", "forest graph", "forest kernel")] == [

@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import StrOptions
 from ..graph.signed import BalanceResult, balance
 from ..solvers.registry import METHODS
 from .base import BaseClassifier
-from .ensemble import fit_single_graph
 from .options import GraphOptions
+from .single_graph import fit_single_graph
 
 
 class GraphClassifier(BaseClassifier):
@@ -103,7 +103,7 @@ class GraphClassifier(BaseClassifier):
         After fit on a data frame: how each column was encoded, and why.
     encoder_ : TableEncoder
         After fit on a data frame: the fitted encoder.
-    ensemble_ : Ensemble
+    ensemble_ : SingleGraph
         The complete fitted state.
     n_features_in_ : int
         Number of features (columns of a data frame).

@@ -1,6 +1,4 @@
-"""Class sizes as a member: expected shares, and when they replace the neighbours."""
-
-from dataclasses import replace
+"""Class sizes: expected shares, and when the labelling is supported."""
 
 import numpy as np
 import pytest
@@ -8,18 +6,23 @@ import scipy.sparse as sp
 
 from gdpa import CommitteeClassifier
 from gdpa.errors import ConfidenceWarning
-from gdpa.estimators.ensemble import MOST_OFFSET
-from gdpa.estimators.few_labels import MOST_CONFIDENCE, mean_agreement, supported_trust
-from gdpa.estimators.labels import LabelCoding
-from gdpa.estimators.members.class_sizes import (
+from gdpa.estimators.committee import MEMBERS, fit_committee
+from gdpa.estimators.few_labels import (
+    MOST_CONFIDENCE,
+    equal_confidence,
+    mean_agreement,
+    supported_trust,
+)
+from gdpa.estimators.heads.class_sizes import (
     BLOCK,
     MOST_NEIGHBORS,
     SLACK,
-    ClassSizesMember,
     expected_shares,
     shared_neighbor_weights,
 )
-from gdpa.estimators.probabilities import cautions
+from gdpa.estimators.labels import LabelCoding, encode_labels
+from gdpa.estimators.options import CheckedOptions
+from gdpa.estimators.probabilities import cautions, sharpen
 
 pytestmark = pytest.mark.filterwarnings("ignore::gdpa.errors.ConfidenceWarning")
 
@@ -78,39 +81,20 @@ def test_unequal_classes_with_equal_labels_lose_nothing(seed):
     X, y, labels = clusters([0.9, 0.08, 0.02], seed=seed)
     model = CommitteeClassifier(n_jobs=1).fit(X, labels)
     assert model.committee_.of("class sizes") == 0
-    assert model.committee_.rule == "fixed"
+    assert model.committee_.rule == "prior"
     assert (model.transduction_ == y).mean() > 0.98
 
 
 @pytest.mark.parametrize("distance", [3.0, 6.0])
 @pytest.mark.parametrize("counts", [(1, 1, 1), (1, 2, 3), (5, 5, 5), (2, 8, 4)])
-def test_counts_that_do_not_follow_the_shares_lose_at_most_a_point(counts, distance, monkeypatch):
+def test_counts_that_do_not_follow_the_shares_lose_at_most_a_point(counts, distance):
     X, y, labels = clusters([0.9, 0.09, 0.01], n=1000, counts=counts, distance=distance)
-    found = CommitteeClassifier(n_jobs=1).fit(X, labels).transduction_
-    monkeypatch.setattr(ClassSizesMember, "suits", lambda self, data: False)
-    without = CommitteeClassifier(n_jobs=1).fit(X, labels).transduction_
+    others = [member for member in MEMBERS if member.name != "class sizes"]
+    found, without = (
+        fit_committee(X, encode_labels(labels), CheckedOptions(n_jobs=1), members=members).codes
+        for members in (MEMBERS, others)
+    )
     assert (found == y).mean() >= (without == y).mean() - 0.01
-
-
-def test_class_shares_follow_the_other_members_where_a_graph_is_swamped():
-    # Overlapping classes in many dimensions: the graph with one label a class has one winner.
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 300)
-    X = rng.normal(size=(600, 20)) + 0.5 * y[:, None]
-    labels = np.full(600, -1)
-    labels[[0, 300]] = [0, 1]
-    model = CommitteeClassifier(n_jobs=1).fit(X, labels)
-    w = model.committee_
-    assert w.rule == "fixed"
-    assert 0 < np.abs(w.offset).max() <= MOST_OFFSET
-    free = labels < 0
-    members = {m.name: m.shares[free] for m in model.ensemble_.members}
-    plain = replace(w, offset=None).combine([members.get(name) for name in w.names])
-    others = np.mean([members[n].mean(axis=0) for n in ("forest", "linear", "kernel")], axis=0)
-    found = model.predict_proba(X)[free].mean(axis=0)
-    assert np.abs(found - others).max() < np.abs(plain.mean(axis=0) - others).max()
-    wider = model.ensemble_.with_classes(np.array([0, 1, 2]))
-    assert wider.weighting.offset.shape == (3,)
 
 
 def test_few_labels_lower_probabilities_and_warn():
@@ -122,6 +106,22 @@ def test_few_labels_lower_probabilities_and_warn():
     assert model.predict_proba(X[free] + 0.01).max() <= MOST_CONFIDENCE + 1e-9
     assert len(cautions(model.ensemble_)) == 1
     assert (model.predict_proba(X[~free]).max(axis=1) > 0.99).all()  # given labels are kept
+
+
+def test_members_get_the_same_confidence():
+    rng = np.random.default_rng(0)
+    sure = rng.dirichlet(np.full(3, 0.3), 400)
+    unsure = sure**0.1 / (sure**0.1).sum(axis=1, keepdims=True)
+    first, second = equal_confidence([sure, unsure])
+    assert first < 1 < second
+    confidences = [
+        sharpen(p, b, least=0.01).max(axis=1).mean() for p, b in ((sure, first), (unsure, second))
+    ]
+    assert confidences[0] == pytest.approx(confidences[1], abs=1e-3)
+    assert np.mean([sure.max(axis=1).mean(), unsure.max(axis=1).mean()]) == pytest.approx(
+        confidences[0], abs=0.02
+    )
+    np.testing.assert_array_equal(equal_confidence([sure]), [1.0])
 
 
 def test_trust_falls_with_agreement():

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier
 
 from gdpa import codec
+from gdpa.estimators.forest import Forest, cross_forest
 from gdpa.estimators.labels import by_appearance
-from gdpa.estimators.members.forest import Forest, cross_forest
-from gdpa.estimators.options import FitOptions
+from gdpa.estimators.options import CheckedOptions
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def data():
 @pytest.fixture(scope="module")
 def grown(data):
     X, y, folds = data
-    return cross_forest(X, y, folds, 3, FitOptions(), n_trees=20)
+    return cross_forest(X, y, folds, 3, CheckedOptions(), n_trees=20)
 
 
 def test_walk_and_shares_are_those_of_scikit_learn(data, grown):
@@ -50,7 +50,7 @@ def test_walk_and_shares_are_those_of_scikit_learn(data, grown):
 def test_a_fold_has_no_part_in_its_trees(data, grown):
     X, y, folds = data
     other = np.where(folds == 1, 2 - y, y)
-    again = cross_forest(X, other, folds, 3, FitOptions(), n_trees=20)
+    again = cross_forest(X, other, folds, 3, CheckedOptions(), n_trees=20)
     leaves = again.leaves(X)
     assert np.array_equal(leaves[:, again.group(1)], grown.leaves(X)[:, grown.group(1)])
     np.testing.assert_array_equal(
@@ -64,7 +64,7 @@ def test_huge_values_are_compared_as_the_largest(data):
     X, y, _ = data
     big = X.copy()
     big[:, 1] *= 1e300
-    forest = cross_forest(big, y, None, 3, FitOptions(), n_trees=5).forest
+    forest = cross_forest(big, y, None, 3, CheckedOptions(), n_trees=5).forest
     assert np.isfinite(forest.threshold).all()
     assert forest.leaves(big).shape == (80, 5)
 
@@ -110,7 +110,7 @@ def test_trees_that_reach_into_the_next_one_are_refused(grown):
 def test_units_of_the_columns_do_not_matter(data, grown, power):
     X, y, folds = data
     moved = X * 2.0**power
-    again = cross_forest(moved, y, folds, 3, FitOptions(), n_trees=20)
+    again = cross_forest(moved, y, folds, 3, CheckedOptions(), n_trees=20)
     for found in (
         again.leaves(moved),
         again.leaves(sp.csr_array(moved)),
@@ -124,6 +124,6 @@ def test_units_of_the_columns_do_not_matter(data, grown, power):
 def test_a_column_of_all_sizes_has_finite_importances(data):
     X, y, _ = data
     big = X * 10.0 ** np.random.default_rng(0).uniform(-300, 300, X.shape)
-    found = cross_forest(big, y, None, 3, FitOptions(), n_trees=20).forest
+    found = cross_forest(big, y, None, 3, CheckedOptions(), n_trees=20).forest
     assert np.isfinite(found.importances).all()
     assert found.importances.sum() == pytest.approx(1.0)

@@ -19,22 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from ...arrays import FloatArray, NDArray
-from ...codec import check_numbers, storable
-from ...threads import effective_jobs, in_threads
-from ..labels import by_appearance
-from ..options import FitOptions
-from .base import (
-    Candidates,
-    Features,
-    FitData,
-    FittedModel,
-    Mask,
-    Member,
-    Model,
-    Rows,
-    stratified_subsample,
-)
+from ..arrays import FloatArray, NDArray
+from ..codec import check_numbers, storable
+from ..graph.features import Features
+from ..threads import effective_jobs, in_threads
+from .labels import by_appearance
+from .members import Model
+from .options import CheckedOptions
 
 if TYPE_CHECKING:
     from sklearn.tree import ExtraTreeClassifier
@@ -133,7 +124,7 @@ class Forest(Model):
                 out[start : start + step, t] = self._walk(cells, column, t)
         return out
 
-    def _walk(self, cells: NDArray[np.floating], column: Rows, t: int) -> Leaves:
+    def _walk(self, cells: NDArray[np.floating], column: NDArray[np.intp], t: int) -> Leaves:
         """Return the leaves of rows in tree t."""
         root = int(self.roots[t])
         node = np.full(cells.shape[0], root, dtype=np.int32)
@@ -222,7 +213,7 @@ def cross_forest(
     codes: NDArray[np.integer],
     folds: NDArray[np.integer] | None,
     n_classes: int,
-    options: FitOptions,
+    options: CheckedOptions,
     n_trees: int,
 ) -> CrossForest:
     """Grow extremely randomised trees on labelled samples, one group per fold."""
@@ -282,34 +273,3 @@ def _grow(X: Features, classes: NDArray[np.integer], tree: ExtraTreeClassifier) 
 
     with config_context(skip_parameter_validation=True):
         tree.fit(X, classes, check_input=False)
-
-
-def shared_forest(data: FitData) -> tuple[CrossForest, Leaves]:
-    """Return the forest that several members share, and the leaves of all samples."""
-    cache, policy = data.cache, data.options.policy
-    if "forest" not in cache:
-        kept = stratified_subsample(data.codes, policy.forest_labels)
-        large = data.whole is not None or data.X.shape[0] > policy.judged_nodes
-        folds = None if data.folds is None else data.folds[kept]
-        n_trees = policy.forest_trees // 2 if large else policy.forest_trees
-        parts = (data.X[data.labeled[kept]], data.codes[kept], folds, data.n_classes)
-        cache["forest"] = cross_forest(*parts, data.options, n_trees)
-    if "leaves" not in cache:
-        cache["leaves"] = cache["forest"].leaves(data.X)
-    return cache["forest"], cache["leaves"]
-
-
-class ForestMember(Member):
-    """The forest itself: the mean of its trees."""
-
-    name = "forest"
-
-    def predict_fold(self, data: FitData, f: int, held: Mask) -> Candidates:
-        """Predict a fold by the trees that have not seen it."""
-        grown, leaves = shared_forest(data)
-        yield None, grown.forest.leaf_means(leaves[data.labeled[held]], grown.group(f))
-
-    def fit(self, data: FitData) -> FittedModel:
-        """Use all trees."""
-        grown, leaves = shared_forest(data)
-        return FittedModel(self.name, grown.forest, grown.forest.leaf_means(leaves))
