@@ -1,27 +1,29 @@
 """The members of the committee, one at a time: the only module here that knows their interface.
 
 :func:`predictions` returns, for every member that applies to a task, what it predicts for each
-label without having seen it, and for the scored rows.
+label without having seen it, and for the scored rows. :func:`sharpened` does with them what the
+committee does before it averages.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from gdpa import CommitteeClassifier
-from gdpa.estimators.ensemble import MEMBERS, PRIOR_SHARPNESS
+from gdpa.estimators.committee import MEMBERS, fold_numbers, given_data, try_members
+from gdpa.estimators.data import N_FOLDS, FitData, subsample
+from gdpa.estimators.few_labels import equal_confidence
 from gdpa.estimators.inputs import check_links
 from gdpa.estimators.labels import stratified_folds
-from gdpa.estimators.members.base import FitData, cross_validated_loss
-from gdpa.estimators.members.links import LINK_MEMBERS
-from gdpa.estimators.members.smoothed import SmoothedMember
 from gdpa.estimators.probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
+from gdpa.estimators.trials import cross_validated_loss
+from gdpa.estimators.views import Views
 from gdpa.policy import DEFAULT_POLICY
 
 from .corpus import Task
@@ -50,9 +52,8 @@ def label_folds(codes: Any) -> Any:
     """Return the fold of each label, as the committee holds them out; None with too few labels."""
     k = int(codes.max()) + 1
     several = codes[judged_labels(codes, k)]
-    fewest = DEFAULT_POLICY.fewest_labels
-    enough = np.unique(several).size >= 2 and several.size >= fewest
-    return stratified_folds(codes, 5) if enough else None
+    enough = np.unique(several).size >= 2 and several.size >= DEFAULT_POLICY.fewest_labels
+    return stratified_folds(codes, N_FOLDS) if enough else None
 
 
 def fit_data(task: Task) -> FitData:
@@ -62,42 +63,28 @@ def fit_data(task: Task) -> FitData:
     links = None
     if task.data.links is not None:
         links = check_links(task.data.links, X.shape[0])
-    return FitData(
-        X,
-        labels,
-        folds=label_folds(labels.codes[labels.labeled]),
-        options=replace(options, class_prior=None),
-        links=links,
-    )
-
-
-def members_of(data: FitData) -> list[Any]:
-    """Return all members that can be fitted to the data."""
-    kinds = list(MEMBERS.values())
-    if data.links is not None:
-        kinds = [*LINK_MEMBERS, *kinds]
-    elif data.is_embedding or sp.issparse(data.X):
-        kinds.insert(1, SmoothedMember)
-    members = [kind() for kind in kinds]
-    return [
-        member
-        for member in members
-        if member.suits(data)
-        and not (data.folds is None and member.needs_folds)
-        and data.labeled.size <= member.labels_per_class * data.n_classes
-    ]
+    return given_data(X, labels, options, links)
 
 
 def predictions(task: Task) -> dict[str, Prediction]:
-    """Cross-fit and fit every member."""
+    """Try and fit every member of the task's kind of data."""
     found = {}
     with warnings.catch_warnings(action="ignore"):
         data = fit_data(task)
-        for member in members_of(data):
+        views = Views(data, fold_numbers(data))
+        sample = subsample(data)
+        on_sample = views.on_sample(sample)
+        heads = {member.name: member.head for member in MEMBERS if data.kind in member.kinds}
+        start = time.process_time()
+        applied, trials = try_members(heads, views, on_sample, sample)
+        trial_seconds = (time.process_time() - start) / max(len(applied), 1)
+        for name, head in applied.items():
             start = time.process_time()
-            held_out = None if data.folds is None else member.cross_fit(data)
-            scored = member.fit(data).shares[task.scored]
-            found[member.name] = Prediction(held_out, scored, time.process_time() - start)
+            trial = trials.get(name)
+            setting = head.settings(views)[-1] if trial is None else trial.setting
+            scored = head.fit(views, setting).shares[task.scored]
+            seconds = trial_seconds + time.process_time() - start
+            found[name] = Prediction(None if trial is None else trial.held_out, scored, seconds)
     return found
 
 
@@ -106,41 +93,47 @@ def predictions(task: Task) -> dict[str, Prediction]:
 
 @dataclass(frozen=True)
 class Sharpened:
-    """Predictions of a member as the committee averages them.
+    """Predictions of the members as the committee averages them.
 
     Parameters
     ----------
-    held_out, scored : ndarray
-        Sharpened probabilities of the labels and of the scored rows.
-    loss : float
-        Mean held-out log-loss.
+    held_out : ndarray of shape (n_members, n_labels, n_classes) or None
+        Sharpened probabilities of the labels; None with too few labels.
+    scored : ndarray of shape (n_members, n_scored, n_classes)
+        Sharpened probabilities of the scored rows.
+    losses : ndarray of shape (n_members,) or None
+        Mean held-out log-losses.
     judged : int
-        Number of labels that it is the mean over.
+        Number of labels that they are means over.
     """
 
     held_out: Any
     scored: Any
-    loss: float
+    losses: Any
     judged: int
 
 
-def sharpened(name: str, held_out: Any, scored: Any, known: Any) -> Sharpened:
-    """Sharpen a member by its held-out labels."""
-    scored = np.asarray(scored, dtype=np.float64)
-    if held_out is None:
-        beta = PRIOR_SHARPNESS.get(name, 1.0)
-        return Sharpened(None, sharpen(scored, beta, least=LEAST_SHARE), np.nan, 0)
-    held_out = np.asarray(held_out, dtype=np.float64)
-    each, beta = cross_validated_loss(held_out, known)
-    return Sharpened(
-        sharpen(held_out, beta, least=LEAST_SHARE),
-        sharpen(scored, beta, least=LEAST_SHARE),
-        float(each.mean()),
-        each.size,
-    )
+def sharpened(models: Mapping[str, Prediction], names: Sequence[str], known: Any) -> Sharpened:
+    """Sharpen members by their held-out labels, or to equal confidence if there are none."""
+    scored = [np.asarray(models[name].scored, dtype=np.float64) for name in names]
+    held_out = [models[name].held_out for name in names]
+    if any(p is None for p in held_out):
+        sharpness = equal_confidence(scored)
+        parts = [sharpen(p, b, least=LEAST_SHARE) for p, b in zip(scored, sharpness, strict=True)]
+        return Sharpened(None, np.array(parts), None, 0)
+    held_out = [np.asarray(p, dtype=np.float64) for p in held_out]
+    each = [cross_validated_loss(p, known) for p in held_out]
+    sharpness = np.array([beta for _, beta in each])
+
+    def all_of(shares: Sequence[Any]) -> Any:
+        pairs = zip(shares, sharpness, strict=True)
+        return np.array([sharpen(p, beta, least=LEAST_SHARE) for p, beta in pairs])
+
+    losses = np.array([loss.mean() for loss, _ in each])
+    return Sharpened(all_of(held_out), all_of(scored), losses, each[0][0].size)
 
 
 def final_sharpness(held_out: Any, scored: Any, known: Any) -> tuple[Any, Any]:
     """Calibrate the combined probabilities; returns those of the scored rows first."""
-    beta = fit_sharpness(held_out, known)
+    beta = fit_sharpness(held_out, known, fewest=DEFAULT_POLICY.calibration_labels)
     return sharpen(scored, beta), sharpen(held_out, beta)

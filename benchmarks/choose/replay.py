@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .members import final_sharpness, sharpened
+from .members import Sharpened, final_sharpness, sharpened
 from .record import Record
 
 LEAST = 1e-6
@@ -65,39 +65,28 @@ class Replay:
         return [name for name in self.record.models if name not in self.leave_out]
 
     @cached_property
-    def _members(self) -> tuple[Any, Any, Any, int]:
-        held_out, scored, losses = [], [], []
-        m = 0
-        for name in self.names:
-            one = self.record.models[name]
-            each = sharpened(name, one.held_out, one.scored, self.record.known)
-            held_out.append(each.held_out)
-            scored.append(each.scored)
-            losses.append(each.loss)
-            m = each.judged
-        if m == 0:
-            return None, np.array(scored), None, 0
-        return np.array(held_out), np.array(scored), np.array(losses), m
+    def _members(self) -> Sharpened:
+        return sharpened(self.record.models, self.names, self.record.known)
 
     @property
     def held_out(self) -> Any:
         """Sharpened held-out probabilities, (n_members, n_labels, n_classes), or None."""
-        return self._members[0]
+        return self._members.held_out
 
     @property
     def scored(self) -> Any:
         """Sharpened probabilities of the scored rows, (n_members, n_scored, n_classes)."""
-        return self._members[1]
+        return self._members.scored
 
     @property
     def losses(self) -> Any:
         """Held-out losses of the members, or None."""
-        return self._members[2]
+        return self._members.losses
 
     @property
     def judged(self) -> int:
         """Number of labels that can be held out."""
-        return self._members[3]
+        return self._members.judged
 
     def combine(self, rule: Weights) -> tuple[Any, Any]:
         """Return calibrated probabilities of the scored rows, and of the held-out labels."""
