@@ -58,7 +58,7 @@ def predicted(out: Path) -> Any:
 def fit_parts(n: int, workers: int) -> dict[str, Any]:
     """Fit on parts by a local cluster."""
     from distributed import default_client
-    from gdpa.distributed import FitOptions, Workers, fit
+    from gdpa.distributed import TableFitOptions, Workers, fit
 
     folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
     peaks: list[float] = []
@@ -75,7 +75,7 @@ def fit_parts(n: int, workers: int) -> dict[str, Any]:
             "y",
             work=folder / "work",
             out=folder / "out",
-            options=FitOptions(id_column="id", scale="none"),
+            options=TableFitOptions(id_column="id", scale="none"),
             workers=Workers(n_workers=workers),
             callback=watch,
         )
@@ -138,7 +138,7 @@ def fit_whole(n: int) -> dict[str, Any]:
 
 def overhead(n: int = 6_400, parts: int = 16) -> dict[str, Any]:
     """Seconds per step of a solve whose parts have next to nothing to compute."""
-    from gdpa.distributed import FitOptions, Workers, fit
+    from gdpa.distributed import TableFitOptions, Workers, fit
 
     folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
     try:
@@ -148,7 +148,7 @@ def overhead(n: int = 6_400, parts: int = 16) -> dict[str, Any]:
             "y",
             work=folder / "work",
             out=folder / "out",
-            options=FitOptions(n_parts=parts, self_loop=0.01),
+            options=TableFitOptions(n_parts=parts, self_loop=0.01),
             workers=Workers(n_workers=2),
         )
         return {"step_s": result.seconds["final scores"] / result.steps, "parts": result.parts}
@@ -168,11 +168,11 @@ def kills(times: int, n: int = 20_000, seed: int = 0) -> dict[str, Any]:
 
     A run kills one in each of the stages, unless the stage has ended before the moment drawn.
     """
-    from gdpa.distributed import FitOptions, Workers, fit
+    from gdpa.distributed import TableFitOptions, Workers, fit
 
     folder = Path(tempfile.mkdtemp(prefix="gdpa-distributed-"))
     options: dict[str, Any] = {
-        "options": FitOptions(id_column="id", n_parts=8, self_loop=0.03, metric="plain"),
+        "options": TableFitOptions(id_column="id", n_parts=8, self_loop=0.03, metric="plain"),
         "workers": Workers(n_workers=2),
     }
     rng = np.random.default_rng(seed)

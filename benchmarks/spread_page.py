@@ -134,9 +134,9 @@ def text(stored: dict[str, Any]) -> str:
     large = stored["hundred million"]
     parts = [
         f"`python -m benchmarks --case spread` (commit {', '.join(commits)}), once each, on "
-        f"{machine['cores']} cores ({machine['processor']}) with {machine['memory_gb']:.0f} GB that "
-        "were busy with other work: the load average is in the last column, and 2 would mean that "
-        "both cores had something to do. So processor time says more than seconds. scikit-network "
+        f"{machine['cores']} cores ({machine['processor']}) with {machine['memory_gb']:.0f} GB, "
+        "which were busy with other work: the load average is in the last column; at 2 both cores "
+        "have something to do. So processor time says more than seconds. scikit-network "
         "is its diffusion with 10 passes, NetworkX its harmonic function with 30; neither solves "
         "the system to a tolerance. Their time does not include reading the edges; ours does.",
         "",

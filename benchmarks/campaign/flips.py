@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gdpa.distributed import FitOptions, Workers, fit, predict
+from gdpa.distributed import TableFitOptions, Workers, fit, predict
 from gdpa.distributed.plan import _load_plan
 
 from .outcome import RIGHT, generator, must, quiet, refused
@@ -20,7 +20,7 @@ from .outcome import RIGHT, generator, must, quiet, refused
 STAGES = ("encode rows", "search neighbours", "build graph", "predict")
 HERE = Workers(scheduler="synchronous")
 OPTIONS: dict[str, Any] = {
-    "options": FitOptions(id_column="id", n_parts=2, self_loop=0.1),
+    "options": TableFitOptions(id_column="id", n_parts=2, self_loop=0.1),
     "workers": HERE,
     "keep": True,
 }

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from gdpa.distributed import FitOptions, Workers
+from gdpa.distributed import TableFitOptions, Workers
 from gdpa.distributed import fit as fit_parts
 from gdpa.distributed import predict as predict_parts
 
@@ -56,7 +56,7 @@ def split(flat):
     """Turn flat options into the arguments of :func:`gdpa.distributed.fit`."""
     flat = dict(flat)
     found = {}
-    for name, kind in (("options", FitOptions), ("workers", Workers)):
+    for name, kind in (("options", TableFitOptions), ("workers", Workers)):
         names = [f.name for f in fields(kind) if f.name in flat]
         found[name] = kind(**{each: flat.pop(each) for each in names})
     return {**found, **flat}

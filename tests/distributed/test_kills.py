@@ -86,14 +86,14 @@ def test_the_only_worker_is_killed_in_the_solve(whole, tmp_path):
 
 SCRIPT = """
 import os, signal, sys
-from gdpa.distributed import FitOptions, Workers, fit
+from gdpa.distributed import TableFitOptions, Workers, fit
 if __name__ == "__main__":
     pattern, work, out, last = sys.argv[1:]
     def say(event):
         print(event.stage, event.done, sep=": ", flush=True)
         if f"{{event.stage}}: {{event.done}}" == last:
             os.kill(os.getpid(), signal.SIGKILL)
-    options = FitOptions(**{options!r})
+    options = TableFitOptions(**{options!r})
     fit(
         pattern, "y", work=work, out=out, options=options, workers=Workers(n_workers=2),
         callback=say,

@@ -15,7 +15,7 @@ from gdpa.distributed.manifest import Manifest, Output
 from gdpa.distributed.neighbor_rows import columns_of
 from gdpa.distributed.pipeline import TOL
 from gdpa.distributed.rows import write_rows
-from gdpa.distributed.solve import Solver, score_file
+from gdpa.distributed.solve import PartSolver, score_file
 from gdpa.graph import laplacian, neighbor_graph
 from gdpa.graph.adjacency import degrees, laplacian_parts
 from gdpa.system import LabeledSystem
@@ -73,7 +73,7 @@ def make_solver(tmp_path, W, codes, n_parts, n_workers=None, memory=np.inf, inte
     folder = Folder(str(tmp_path / f"work-{n_parts}-{n_workers}"))
     runner = Workers(folder, n_workers or n_parts)
     halo, nodes = cut(folder, W, codes, n_parts)
-    return Solver(runner, halo, nodes, memory=memory, interval=interval)
+    return PartSolver(runner, halo, nodes, memory=memory, interval=interval)
 
 
 def run(tmp_path, W, codes, n_parts, solve, tol, n_workers=None, memory=np.inf):

@@ -49,7 +49,7 @@ class PredictCommand(ClusterCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class FitCommand(PredictCommand):
-    """Options of ``gdpa distributed fit``, named as in :class:`gdpa.distributed.FitOptions`."""
+    """Options of ``gdpa distributed fit``, named as in :class:`gdpa.distributed.TableFitOptions`."""
 
     target: str = option(
         "Column with the labels; empty where unknown.", "--target", "-t", default=MISSING
@@ -144,16 +144,16 @@ def fit(options: FitCommand) -> None:
     with Output("distributed fit", json=options.json, quiet=options.quiet) as output:
         with Stages(output) as stages:
             stages.start("starting", "cluster")
-            from ..distributed import FitOptions, Workers
+            from ..distributed import TableFitOptions, Workers
             from ..distributed import fit as fit_parts
 
-            settings = options.only(FitOptions)
+            settings = options.only(TableFitOptions)
             result = fit_parts(
                 options.paths,
                 options.target,
                 work=options.work,
                 out=options.out,
-                options=FitOptions(**{**settings, "drop": tuple(options.drop or ())}),
+                options=TableFitOptions(**{**settings, "drop": tuple(options.drop or ())}),
                 workers=Workers(**options.only(Workers)),
                 callback=_progress(stages),
             )

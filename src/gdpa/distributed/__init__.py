@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from .forecast import SpreadForecast, forecast_spread
     from .label_spreading import SpreadOptions, SpreadResult, spread
     from .new_rows import PredictResult, predict
-    from .pipeline import FitOptions, FitResult, fit
+    from .pipeline import FitResult, TableFitOptions, fit
 
 __all__ = [
     "DamagedFileError",
     "Event",
-    "FitOptions",
     "FitResult",
     "PredictResult",
     "SpreadForecast",
     "SpreadOptions",
     "SpreadResult",
+    "TableFitOptions",
     "TaskError",
     "Workers",
     "export",
@@ -45,6 +45,6 @@ __getattr__ = load_on_use(
     folder="DamagedFileError",
     forecast="SpreadForecast forecast_spread",
     new_rows="PredictResult predict",
-    pipeline="FitOptions FitResult fit",
+    pipeline="TableFitOptions FitResult fit",
     label_spreading="SpreadOptions SpreadResult spread",
 )

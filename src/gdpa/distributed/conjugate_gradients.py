@@ -29,6 +29,9 @@ from .components import NO_LABEL, Tags
 from .folder import Folder
 from .rows import GroupRows
 
+# Right-hand sides that are solved for together; each needs 56 bytes per node.
+MOST_COLUMNS = 16
+
 
 @dataclass(frozen=True)
 class Solve:
@@ -58,6 +61,18 @@ class Solve:
     label_weight: float = np.inf
     laplacian: str = "normalized"
     targets: str | None = None
+
+
+def batches(solve: Solve) -> list[Solve]:
+    """Return systems with the same matrix, of at most `MOST_COLUMNS` columns each."""
+    columns = solve.columns
+    cut = [columns[i : i + MOST_COLUMNS] for i in range(0, len(columns), MOST_COLUMNS)]
+    if len(cut) == 1:
+        return [solve]
+    return [
+        replace(solve, name=f"{solve.name}, batch {number}", columns=batch)
+        for number, batch in enumerate(cut, 1)
+    ]
 
 
 @dataclass(frozen=True)

@@ -15,19 +15,19 @@ from ..estimators.probabilities import fit_sharpness, labeled_prior, to_shares
 from ..estimators.tuning import DEFAULT, LARGE_SELF_LOOPS, left_out_loss
 from ..policy import DEFAULT_POLICY
 from ..system.left_out import FOLD_TOL
-from .conjugate_gradients import Solve
+from .conjugate_gradients import Solve, batches
 from .folder import Folder
 from .manifest import Manifest
 from .parts import points_of
 from .plan import load_plan
-from .solve import Solver
+from .solve import PartSolver
 
 if TYPE_CHECKING:
     from ..estimators import GraphClassifier
 
 
 @dataclass(frozen=True)
-class Tuning:
+class SelfLoopChoice:
     """The chosen self-loop and its held-out accuracy.
 
     Parameters
@@ -51,28 +51,18 @@ class Tuning:
     sharpness: float = 1.0
 
 
-def batches(
-    name: str, self_loop: float, columns: list[tuple[int, int]], most: int = 16
-) -> list[Solve]:
-    """Return solves of at most `most` columns, each of which needs 20 bytes per node."""
-    cut = [tuple(columns[i : i + most]) for i in range(0, len(columns), most)]
-    if len(cut) == 1:
-        return [Solve(name, self_loop, cut[0])]
-    return [Solve(f"{name}, batch {i + 1}", self_loop, batch) for i, batch in enumerate(cut)]
-
-
 def choose_self_loop(
-    solver: Solver,
+    solver: PartSolver,
     codes: NDArray[np.int32],
     folds: NDArray[np.int32],
     n_classes: int,
     given: float | None,
-) -> Tuning:
+) -> SelfLoopChoice:
     """Choose the self-loop by the held-out loss: of one fold with many labels, else of all."""
     counts = np.bincount(codes, minlength=n_classes)
     judged = counts[codes] >= 2  # a class with a single label cannot be predicted without it
     if (counts >= 2).sum() < 2 or judged.sum() < DEFAULT_POLICY.fewest_labels:
-        return Tuning(DEFAULT.self_loop if given is None else given, "too few labels")
+        return SelfLoopChoice(DEFAULT.self_loop if given is None else given, "too few labels")
     one_fold = codes.size >= DEFAULT_POLICY.screened_labels
     used = [0] if one_fold else np.unique(folds).tolist()
     columns = [(code, fold) for fold in used for code in range(n_classes)]
@@ -80,7 +70,7 @@ def choose_self_loop(
     seen = judged[held_out]
     best: tuple[float, float, FloatArray] | None = None
     for self_loop in LARGE_SELF_LOOPS if given is None else (given,):
-        solves = batches(f"tuning, self-loop {self_loop:g}", self_loop, columns)
+        solves = batches(Solve(f"tuning, self-loop {self_loop:g}", self_loop, tuple(columns)))
         by_column = np.hstack([solver.label_scores(solve, FOLD_TOL) for solve in solves])
         by_fold = by_column.reshape(codes.size, len(used), n_classes)
         scores = by_fold[held_out, np.searchsorted(used, folds[held_out])]
@@ -91,7 +81,7 @@ def choose_self_loop(
     _, self_loop, scores = best
     right = to_shares(scores, labeled_prior(codes, n_classes)).argmax(axis=1) == codes[held_out]
     source = "given" if given is not None else "one fold held out" if one_fold else "3 folds"
-    return Tuning(
+    return SelfLoopChoice(
         self_loop, source, float(right[seen].mean()), int(seen.sum()),
         fit_sharpness(scores, codes[held_out]),
     )  # fmt: skip

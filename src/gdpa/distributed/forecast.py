@@ -29,12 +29,12 @@ from ..arrays import NDArray
 from ..threads import effective_jobs
 from . import coarse
 from .cluster import Workers
+from .conjugate_gradients import MOST_COLUMNS
 from .edges import EdgeColumns, Edges, read_edges
 from .ids import Keys, mix
 from .inputs import Inputs, open_inputs
 from .iteration import MANY_STEPS
 from .label_spreading import (
-    MOST_COLUMNS,
     PIECE_ROWS,
     SpreadOptions,
     SpreadResult,

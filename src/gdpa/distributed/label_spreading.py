@@ -20,7 +20,7 @@ from ..checks import check_positive
 from ..errors import check_choice
 from ..graph.adjacency import LAPLACIANS
 from .cluster import Event, Runner, Workers
-from .conjugate_gradients import Solve
+from .conjugate_gradients import Solve, batches
 from .edge_rows import build_edge_rows, build_hub_rows
 from .edges import SAMPLE_ENDS, EdgeColumns, sample_edges, split_edges
 from .folder import Folder
@@ -31,7 +31,7 @@ from .node_predictions import write_nodes
 from .poisson import PoissonProblem, finish_potentials, read_label_tags
 from .predictions import WORK, files_unchanged
 from .run import open_run
-from .solve import Solver
+from .solve import PartSolver
 from .spread_plan import LABEL_NAMES, NodeLabels, make_spread_plan, read_labels
 
 METHODS = ("harmonic", "poisson")
@@ -44,8 +44,6 @@ MOST_PARTS = 4096
 HUB_SHARE = 0.125
 # Rows of edges that one task reads.
 PIECE_ROWS = 1_000_000
-# Right-hand sides that are solved for together.
-MOST_COLUMNS = 16
 # With a self-loop, scores fade with the distance from labels. Below this sum of the scores of a
 # node, the error of the solve is no longer small.
 FAINT = 1e-7
@@ -311,7 +309,7 @@ class _Spread:
         plan, loops, aim = self._plan()
         n_parts, n_hubs = plan["n_parts"], plan["n_hubs"]
         rows, hubs = self._build(plan)
-        solver = Solver(
+        solver = PartSolver(
             runner,
             [result["halo"] for result in rows],
             [result["nodes"] for result in rows],
@@ -432,27 +430,24 @@ class _Spread:
         runner.manifest.discard("split edges")
         return rows, hubs
 
-    def _harmonic(self, solver: Solver, aim: float) -> tuple[list[str], list[Convergence]]:
+    def _harmonic(self, solver: PartSolver, aim: float) -> tuple[list[str], list[Convergence]]:
         """Solve for the scores of all classes; return the names of the solves and their ends."""
         options = self.options
-        codes = range(len(self.labels.classes))
-        batches = [codes[i : i + MOST_COLUMNS] for i in range(0, len(codes), MOST_COLUMNS)]
-        solves = [
+        solves = batches(
             Solve(
-                name=f"scores, batch {number}" if len(batches) > 1 else "scores",
+                name="scores",
                 self_loop=float(options.self_loop),
-                columns=tuple((code, -1) for code in batch),
+                columns=tuple((code, -1) for code in range(len(self.labels.classes))),
                 label_weight=float(options.label_weight),
                 laplacian=options.laplacian,
             )
-            for number, batch in enumerate(batches, 1)
-        ]
+        )
         ended = [solver.scores(solve, options.tol, tagged=True, aim=aim) for solve in solves]
         return [solve.name for solve in solves], ended
 
     def _potentials(
         self,
-        solver: Solver,
+        solver: PartSolver,
         parts: range,
         aim: float,
         mean_degree: float,

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..arrays import FloatArray
 from ..estimators.probabilities import to_shares
+from ..solvers.poisson import positive_scores
 from .components import NO_LABEL
 from .edge_rows import read_node_ids
 from .folder import Folder
@@ -16,9 +17,6 @@ from .manifest import Output
 from .predictions import class_values
 from .solve import score_file
 from .spread_plan import read_classes
-
-# Potentials beyond this number of standard deviations are cut off before the exponential.
-LARGEST_POTENTIAL = 30.0
 
 
 def write_nodes(
@@ -115,10 +113,7 @@ def _probabilities(
     threshold: float,
 ) -> FloatArray:
     """Return the share of each class in the scores of a node."""
-    positive = F
-    if deviation is not None:
-        scale = deviation if deviation > 0 else 1.0
-        positive = np.exp(np.clip(F / scale, -LARGEST_POTENTIAL, LARGEST_POTENTIAL))
+    positive = F if deviation is None else positive_scores(F, deviation)
     equal = np.full(F.shape[1], 1.0 / F.shape[1])
     shares = to_shares(positive, equal)
     if filled is not None:

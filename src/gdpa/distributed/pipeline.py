@@ -21,7 +21,8 @@ from ..estimators.probabilities import labeled_prior
 from ..tables import TableError
 from ..tables.encoder import SCALES
 from .cluster import Event, Runner, Workers
-from .estimator import Tuning, batches, choose_self_loop
+from .conjugate_gradients import Solve, batches
+from .estimator import SelfLoopChoice, choose_self_loop
 from .inputs import Inputs, open_inputs
 from .neighbor_rows import build_rows
 from .neighbors import choose_probes, exact_neighbors, max_duplicates, search_part
@@ -29,7 +30,7 @@ from .parts import encode, gather
 from .plan import METRICS, check_ids, make_plan, take_sample
 from .predictions import predict_part, write_predictions
 from .run import open_run
-from .solve import Solver
+from .solve import PartSolver
 
 # One machine fits the whole ensemble in minutes up to this many rows.
 ONE_MACHINE_ROWS = 1_000_000
@@ -102,7 +103,7 @@ class FitResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions:
+class TableFitOptions:
     """Options of :func:`fit`.
 
     Parameters
@@ -171,7 +172,7 @@ def fit(
     *,
     work: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    options: FitOptions | None = None,
+    options: TableFitOptions | None = None,
     workers: Workers | None = None,
     keep: bool = False,
     callback: Callable[[Event], None] | None = None,
@@ -193,7 +194,7 @@ def fit(
         first was stopped.
     out : path-like or URL
         Folder for the predictions, one Parquet file per input file, with its rows in order.
-    options : FitOptions, optional
+    options : TableFitOptions, optional
         How to read the table and what to fit.
     workers : Workers, optional
         Where to compute it.
@@ -214,7 +215,7 @@ def fit(
         If an option is invalid, columns of the input differ, the work folder belongs to another
         run, or one of its files is damaged.
     """
-    options = options or FitOptions()
+    options = options or TableFitOptions()
     inputs = open_inputs(paths)
     inputs.column_type(target, "target column")
     special = [target, *([options.id_column] if options.id_column else []), *options.drop]
@@ -271,10 +272,10 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     classes = list(plan["classes"])
     halo = [result["halo"] for result in rows]
     nodes = [result["nodes"] for result in rows]
-    solver = Solver(runner, halo, nodes, memory=runner.worker_memory)
+    solver = PartSolver(runner, halo, nodes, memory=runner.worker_memory)
     tuning = choose_self_loop(solver, codes, folds, len(classes), asked["self_loop"])
-    columns = [(code, -1) for code in range(len(classes))]
-    solves = batches("final scores", tuning.self_loop, columns)
+    columns = tuple((code, -1) for code in range(len(classes)))
+    solves = batches(Solve("final scores", tuning.self_loop, columns))
     solved = [solver.scores(solve, TOL) for solve in solves]
     names = [solve.name for solve in solves]
     filled = "rows far from labels"
@@ -363,7 +364,7 @@ def _sort_into_parts(
     return plan, [0, *np.cumsum([r["points"] for r in gathered]).tolist()]
 
 
-def _notes(n_rows: int, largest: int, n_parts: int, tuning: Tuning) -> Iterator[str]:
+def _notes(n_rows: int, largest: int, n_parts: int, tuning: SelfLoopChoice) -> Iterator[str]:
     """Yield remarks about the result."""
     if largest > max(4 * n_rows / n_parts, 250_000):
         yield (

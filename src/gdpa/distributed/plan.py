@@ -323,16 +323,31 @@ def _classes(
         rows.append(labeled)
         codes.append(np.array([place[text] for text in own], dtype=np.int32)[number])
     code = np.concatenate(codes)
-    if not code.size:
-        raise TableError(f"{where}: no row has a label; at least two classes need one each")
+    check_classes(classes, code.size, where, "row")
+    return np.concatenate(rows), code, classes
+
+
+def check_classes(classes: list[str], n_labels: int, where: str, unit: str) -> None:
+    """Raise an error unless there are at least two classes, and not too many.
+
+    Parameters
+    ----------
+    classes : list of str
+        The distinct labels.
+    n_labels : int
+        Number of labels.
+    where, unit : str
+        Place of the labels, and what has one, for the message.
+    """
+    if not classes:
+        raise TableError(f"{where}: no {unit} has a label; at least two classes need one each")
     if len(classes) == 1:
         raise TableError(f"{where}: the only class is {classes[0]!r}; two are needed")
-    if len(classes) > MAX_CLASSES or (len(classes) > 20 and 2 * len(classes) > code.size):
+    if len(classes) > MAX_CLASSES or (len(classes) > 20 and 2 * len(classes) > n_labels):
         raise TableError(
-            f"{where}: {len(classes)} different labels in {code.size} labelled rows; they look "
+            f"{where}: {len(classes)} different labels in {n_labels} labelled {unit}s; they look "
             "like numbers or names, not classes"
         )
-    return np.concatenate(rows), code, classes
 
 
 def load_plan(url: str) -> Plan:

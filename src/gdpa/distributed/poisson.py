@@ -13,17 +13,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays import FloatArray, NDArray
-from ..solvers.poisson import component_means
+from ..solvers.poisson import LABEL_WEIGHT, SELF_LOOP, component_means
 from .cluster import Runner
 from .components import NO_LABEL, Tags
 from .conjugate_gradients import Solve
 from .folder import Folder
 from .manifest import Output
 from .solve import score_file
-
-# As on one machine: relative to the mean degree, and to the label weight.
-LABEL_WEIGHT = 1e-6
-SELF_LOOP = 1e-9
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def tag_summary(tags: Tags) -> int:
     return int(found.sum()) - int(found.size) * 2**40
 
 
-class Solver:
+class PartSolver:
     """Solves labelled systems on the rows of a work folder.
 
     Parameters

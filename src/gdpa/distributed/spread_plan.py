@@ -17,7 +17,7 @@ from .folder import Folder
 from .ids import Keys, Names, check_present, integer_keys, is_text, text_keys
 from .inputs import Inputs
 from .manifest import Output
-from .plan import MAX_CLASSES, text_labels
+from .plan import check_classes, text_labels
 
 # Where the names of labelled nodes are stored, besides those of the pieces of edges.
 LABEL_NAMES = "plan/labels"
@@ -72,7 +72,7 @@ def read_labels(
         keys.append(found)
         texts += own
     classes = sorted(set(texts))
-    _check_classes(classes, len(texts), f"{source}, column {label!r}")
+    check_classes(classes, len(texts), f"{source}, column {label!r}", "node")
     place = {text: code for code, text in enumerate(classes)}
     key = np.concatenate(keys)
     code = np.array([place[text] for text in texts], dtype=np.int32)
@@ -103,19 +103,6 @@ def _joined(names: list[Names]) -> Names:
         np.concatenate(content),
         np.concatenate([[0], np.cumsum(sizes)]),
     )
-
-
-def _check_classes(classes: list[str], n_labels: int, where: str) -> None:
-    """Raise an error unless there are at least two classes, and not too many."""
-    if not classes:
-        raise TableError(f"{where}: no node has a label; at least two classes need one each")
-    if len(classes) == 1:
-        raise TableError(f"{where}: the only class is {classes[0]!r}; two are needed")
-    if len(classes) > MAX_CLASSES or (len(classes) > 20 and 2 * len(classes) > n_labels):
-        raise TableError(
-            f"{where}: {len(classes)} different labels of {n_labels} nodes; they look like "
-            "numbers or names, not classes"
-        )
 
 
 def make_spread_plan(

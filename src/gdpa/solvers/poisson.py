@@ -24,6 +24,13 @@ from ..problem import ClassProblem, GraphProblem
 from ..system import LabeledSystem
 from .base import Callback, OtherMethodsError, Outcome, Run, Solver
 
+# The potential is unique only up to a constant, so labels get a small weight, relative to the mean
+# degree, and all nodes a self-loop, relative to that weight.
+LABEL_WEIGHT = 1e-6
+SELF_LOOP = 1e-9
+# Potentials beyond this number of standard deviations are cut off before the exponential.
+LARGEST_POTENTIAL = 30.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Poisson(Solver):
@@ -83,14 +90,14 @@ class Poisson(Solver):
         at = component[problem.labeled]
         means = component_means(targets, at, np.ones(at.size), int(component.max()) + 1)
         centred = targets - means[at]
-        weight = 1e-6 * max(float(d.mean()), 1e-300)
+        weight = LABEL_WEIGHT * max(float(d.mean()), 1e-300)
         system = LabeledSystem(
             W,
             d,
             problem.labeled,
             centred,
             label_weight=weight,
-            self_loop=1e-9 * weight,
+            self_loop=SELF_LOOP * weight,
             policy=self.policy,
             n_jobs=self.n_jobs,
         )
@@ -126,9 +133,17 @@ def component_means(
     return np.asarray(np.column_stack(sums) / total[:, None])
 
 
-def positive_scores(potential: FloatArray) -> FloatArray:
-    """Turn potentials, divided by their standard deviation, into positive scores by exp."""
-    scale = float(potential.std())
+def positive_scores(potential: FloatArray, deviation: float | None = None) -> FloatArray:
+    """Turn potentials, divided by their standard deviation, into positive scores by exp.
+
+    Parameters
+    ----------
+    potential : ndarray
+        Potentials of some nodes.
+    deviation : float, optional
+        Standard deviation of the potentials of all nodes, if these are only some of them.
+    """
+    scale = float(potential.std()) if deviation is None else deviation
     if scale == 0.0:
         return np.ones_like(potential)
-    return np.asarray(np.exp(np.clip(potential / scale, -30.0, 30.0)))
+    return np.asarray(np.exp(np.clip(potential / scale, -LARGEST_POTENTIAL, LARGEST_POTENTIAL)))
