@@ -73,6 +73,32 @@ def test_a_crash_between_any_two_files_is_continued(whole, tmp_path, monkeypatch
         shutil.rmtree(folder)
 
 
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_client_killed_at_the_very_end_has_finished(whole, tmp_path, monkeypatch, removed):
+    """Before or after it has removed the work folder; the same command returns the result."""
+    remove_all = Folder.remove_all
+
+    def crash(self):
+        if removed:
+            remove_all(self)
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "remove_all", crash)
+        with pytest.raises(Crash):
+            run(whole, tmp_path)
+    events = []
+    again = run(whole, tmp_path, callback=events.append)
+    assert not events
+    assert again.converged
+    assert not (tmp_path / "work").exists()
+    assert content(tmp_path / "out") == whole[2]
+    assert [os.path.basename(file) for file in again.files] == sorted(whole[2])
+    (tmp_path / "out" / "part-00001.parquet").write_bytes(b"changed")
+    with pytest.raises(ValueError, match="which is not from this run; choose an empty folder"):
+        run(whole, tmp_path)
+
+
 @pytest.mark.parametrize("size", [600, 3000, 8000, 15000])
 def test_a_full_disk_is_named_and_the_run_goes_on_later(whole, tmp_path, size):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -49,7 +49,10 @@ class PredictCommand(ClusterCommand):
 
 @dataclass(frozen=True, kw_only=True)
 class FitCommand(PredictCommand):
-    """Options of ``gdpa distributed fit``, named as in :class:`gdpa.distributed.TableFitOptions`."""
+    """Options of ``gdpa distributed fit``.
+
+    They are named as in :class:`gdpa.distributed.TableFitOptions`.
+    """
 
     target: str = option(
         "Column with the labels; empty where unknown.", "--target", "-t", default=MISSING

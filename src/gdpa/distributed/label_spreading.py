@@ -26,10 +26,16 @@ from .edges import SAMPLE_ENDS, EdgeColumns, sample_edges, split_edges
 from .folder import Folder
 from .inputs import Inputs, open_inputs
 from .iteration import Convergence
-from .manifest import Output
+from .manifest import Manifest, Output
 from .node_predictions import write_nodes
 from .poisson import PoissonProblem, finish_potentials, read_label_tags
-from .predictions import WORK, files_unchanged
+from .predictions import (
+    WORK,
+    files_unchanged,
+    finished_result,
+    mark_finished,
+    parameters_digest,
+)
 from .run import open_run
 from .solve import PartSolver
 from .spread_plan import LABEL_NAMES, NodeLabels, make_spread_plan, read_labels
@@ -223,7 +229,8 @@ def spread(
     workers : Workers, optional
         Where to compute it.
     keep : bool, default=False
-        Whether to keep the intermediate files after the run.
+        Whether to keep the intermediate files after the run. Without them, the same call returns
+        the result of the first, as long as nobody changes the predictions.
     callback : callable, optional
         Called with an :class:`~gdpa.distributed.Event` whenever a task ends.
 
@@ -254,6 +261,13 @@ def spread(
         "out": str(out),
         **asdict(options),
     }
+    place = Folder(os.fspath(out))
+    digest = parameters_digest(parameters)
+    ended = finished_result(place, digest)
+    if ended is not None:  # by an earlier run of the same command
+        if not keep:
+            Manifest(Folder(folder)).remove_folder(parameters)
+        return SpreadResult(**ended | {name: tuple(ended[name]) for name in ("notes", "files")})
     need = disk_bytes(inputs.n_rows, columns.weight is not None, columns.text)
     with open_run(
         folder, out, parameters, need_bytes=need, workers=workers, callback=callback
@@ -261,6 +275,8 @@ def spread(
         target_type = given.column_type(options.label)
         run = _Spread(runner, inputs, columns, known, options, target_type)
         result = run.run(os.fspath(out))
+        written = runner.manifest.stage("write predictions") or []
+        mark_finished(place, runner.manifest.data["run"], digest, written, asdict(result))
         if not keep:
             runner.folder.remove_all()
     return result

@@ -119,6 +119,12 @@ class Manifest:
         self.data = data
         return True
 
+    def remove_folder(self, parameters: Mapping[str, object]) -> None:
+        """Remove the work folder, if it belongs to a run with these parameters."""
+        wanted = json.loads(json.dumps(parameters, default=to_plain))
+        if self.load() and self.parameters == wanted:
+            self.folder.remove_all()
+
     @property
     def parameters(self) -> dict[str, Any]:
         """Parameters of the run."""

@@ -6,16 +6,19 @@ collects its rows from all parts. Identifiers are read again from the input.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arrays import FloatArray, NDArray
 from ..estimators.probabilities import sharpen, to_shares
+from ..version import __version__
 from .cluster import Runner
-from .folder import Folder
+from .folder import DamagedFileError, Folder, to_plain
 from .inputs import Inputs, Piece
 from .manifest import Output
 from .plan import load_plan
@@ -23,6 +26,8 @@ from .solve import score_file
 
 # Folder within the output for intermediate files, if no other is given.
 WORK = "_work"
+# The file that says which run an output folder belongs to, and its result if it has ended.
+MARK = "_gdpa.json"
 
 
 def predict_part(
@@ -175,12 +180,40 @@ def class_values(classes: Sequence[str], target_type: str) -> Any:
     return values
 
 
+def parameters_digest(parameters: Mapping[str, object]) -> str:
+    """Return a digest by which a finished run recognises its own command."""
+    text = json.dumps({"gdpa": __version__, **parameters}, default=to_plain, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def mark_finished(
+    folder: Folder, run: str, digest: str, written: Sequence[dict[str, Any]], result: object
+) -> None:
+    """Record in the output folder that a run has ended, so that its work folder can be removed."""
+    files = [{"file": record["file"], "crc": record["crc"]} for record in written]
+    folder.write_json(MARK, {"run": run, "parameters": digest, "files": files, "result": result})
+
+
+def finished_result(folder: Folder, digest: str) -> Any:
+    """Return the result that :func:`mark_finished` recorded for the same command, if any.
+
+    None if there is none, or a file with predictions has changed since.
+    """
+    try:
+        mark = folder.read_json(MARK)
+    except (FileNotFoundError, DamagedFileError):
+        return None
+    if mark.get("parameters") != digest or not files_unchanged(folder, mark["files"]):
+        return None
+    return mark["result"]
+
+
 def check_out(folder: Folder, run: str) -> None:
     """Raise an error if the output folder has files of something else than this run."""
     names = [name for name in folder.names() if not name.startswith((f"{WORK}/", f"{WORK}."))]
     if not names:
-        folder.write("_gdpa.json", f'{{"run": "{run}"}}\n'.encode())
-    elif "_gdpa.json" not in names or run not in folder.read("_gdpa.json").decode():
+        folder.write_json(MARK, {"run": run})
+    elif MARK not in names or run not in folder.read(MARK).decode():
         raise ValueError(
             f"output folder {folder.url} already has {names[0]!r}, which is not from this run; "
             "choose an empty folder"
