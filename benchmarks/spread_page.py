@@ -122,8 +122,9 @@ def _kills(rows: dict[str, dict[str, Any]]) -> str:
         f"{row['clients']:.0f} of the client with its scheduler, in {row['runs']:.0f} runs. "
         f"{row['same']:.0f} of {row['runs']:.0f} runs ended with the bytes of an undisturbed run; "
         f"{row['failed']:.0f} failed. {row['start again']:.0f} times a worker was killed before it "
-        f"had answered, and the command asked to be run again. Kills by stage: {stages}."
-    )
+        f"had answered, and the command asked to be run again. Kills by stage: {stages}. "
+        + row.get("note", "")
+    ).rstrip()
 
 
 def text(stored: dict[str, Any]) -> str:
