@@ -24,7 +24,7 @@ from .outcome import CLEAR, RIGHT, WRONG
 
 # Share of the time of each kind.
 SHARES = {
-    "fits": 0.30,
+    "fits": 0.20,
     "links": 0.07,
     "tables": 0.07,
     "labels": 0.02,
@@ -39,14 +39,21 @@ SHARES = {
     "commands": 0.04,
     "interrupts": 0.05,
     "together": 0.04,
+    "containers": 0.02,
+    "nodes": 0.01,
+    "written": 0.02,
+    "batches": 0.02,
+    "journals": 0.01,
+    "exports": 0.02,
 }
 
 
 # Cases of each kind among 100,000: all of them, in about 40 minutes of one processor.
 CASES = {
     "fits": 3000, "links": 60, "tables": 1500, "labels": 100, "sessions": 600, "serving": 100,
-    "full_disk": 2000, "solves": 50_000, "signed": 34_000, "files": 7500, "resume": 20,
-    "flips": 1000, "commands": 4, "interrupts": 108, "together": 8,
+    "full_disk": 2000, "solves": 45_000, "signed": 30_000, "files": 7500, "resume": 20,
+    "flips": 1000, "commands": 4, "interrupts": 108, "together": 8, "containers": 1000,
+    "nodes": 2000, "written": 2000, "batches": 400, "journals": 3500, "exports": 100,
 }  # fmt: skip
 
 # What else is counted.

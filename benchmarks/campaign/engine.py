@@ -18,7 +18,11 @@ from .outcome import WRONG
 
 # Seconds of processor time after which a case counts as a hang; a busy machine is no hang, so the
 # clock on the wall has more patience.
-LIMITS = dict.fromkeys(("fits", "links", "tables", "sessions", "solves", "signed", "files"), 10.0)
+LIMITS = dict.fromkeys(
+    ("fits", "links", "tables", "sessions", "solves", "signed", "files", "containers", "nodes",
+     "written", "batches", "journals", "exports"),
+    10.0,
+)  # fmt: skip
 OTHERS = 60.0  # cases that start processes themselves
 PATIENCE = 60.0
 

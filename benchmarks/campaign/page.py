@@ -61,6 +61,19 @@ benchmarks.campaign --cases 100000` runs these attacks:
 - **interrupts**: Ctrl-C at a random moment of a threaded fit must raise an exception, and must
   not change later results.
 - **together**: fits in several threads, and several processes that save to the same path.
+- **containers**: the same labels, features and weights as lists, arrays with masks, pandas, polars
+  and Arrow columns, sparse matrices with repeated entries of small integers, and lists of edges.
+  All must give the same model, and a change of the container after the fit must not change it.
+- **nodes**: NetworkX graphs whose nodes have names of all types, built in random order. Rows must
+  be those of the stated order, and a graph without an order must be rejected.
+- **written**: tables with hostile cells and column names, in several encodings and formats. The
+  output must have the same cells, and reading it back must recognise the same columns.
+- **batches**: the same new rows at once, one by one, permuted and repeated. All probabilities must
+  be equal, bit for bit.
+- **journals**: journals of answers with up to three damages. Every undamaged answer must be used,
+  none invented, and every damage reported.
+- **exports**: sessions with hostile class names and cells. Every format must have the label of
+  every row, and the unpacked folders must have the pictures of their class.
 
 A case is *right*, a *clear error* or *wrong*. A clear error is a `ValueError` or `MemoryError`
 raised by the package itself, or by scikit-learn's checks of X and y. Wrong is a NaN, an

@@ -320,7 +320,7 @@ def test_asymmetry_is_judged_by_the_pair_not_by_the_largest_weight():
 # -- what is kept ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["float64", "float32", "fortran", "csr", "rows"])
+@pytest.mark.parametrize("kind", ["float64", "float32", "fortran", "csr", "rows", "memory"])
 @pytest.mark.parametrize("estimator", [CommitteeClassifier, GraphClassifier, GDPAClassifier])
 def test_changing_X_after_fit_changes_nothing(kind, estimator):
     X, y, _ = points()
@@ -332,7 +332,7 @@ def test_changing_X_after_fit_changes_nothing(kind, estimator):
     elif kind == "rows":
         X = np.vstack([X, X])[:80]
     new = X[20:40].copy()
-    model = estimator().fit(X, y)
+    model = estimator().fit(memoryview(X) if kind == "memory" else X, y)
     before = model.predict_proba(new)
     if kind == "csr":
         X.data *= -1

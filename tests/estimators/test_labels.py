@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -97,3 +99,23 @@ def test_gaps_among_texts_are_unknown_labels():
     assert coding.codes.tolist() == [0, -1, 1, -1]
     with pytest.raises(ValueError, match="contains NaN"):
         encode_labels([1.0, np.nan, 2.0])
+
+
+def test_integers_beside_missing_values_stay_integers_in_every_column():
+    polars = pytest.importorskip("polars")
+    arrow = pytest.importorskip("pyarrow")
+    y = [2**53 + 1, 2**53, None, 2**53]  # a float cannot tell the first two apart
+    objects = pd.Series(y, dtype=object)
+    columns = [y, deque(y), objects, pd.Series(y, dtype="Int64"), objects.astype("category")]
+    columns += [polars.Series(y), arrow.array(y), arrow.chunked_array([y[:1], y[1:]])]
+    columns += [arrow.array(y).dictionary_encode()]
+    for column in columns:
+        coding = encode_labels(column, None)
+        assert coding.classes.tolist() == [2**53, 2**53 + 1]
+        assert coding.codes.tolist() == [1, 0, -1, 0]
+
+
+@pytest.mark.parametrize("container", [list, tuple, deque])
+def test_mixed_types_are_refused_in_every_sequence(container):
+    with pytest.raises(ValueError, match="mixes labels of different types"):
+        encode_labels(container(["a", 2, "b", -1]))

@@ -134,6 +134,23 @@ def test_an_undo_of_a_damaged_answer_undoes_nothing_else():
     assert history.labels == {1: "x"}
 
 
+def test_a_repair_keeps_the_answers_that_were_given_before_it(tmp_path):
+    X = np.arange(40.0)[:, None]
+    log = tmp_path / "log"
+    with LabelingSession(X, log=log) as session:
+        session.label(1, "x")
+        session.label(2, "y")
+    content = log.read_bytes()
+    log.write_bytes(content.replace(b'"row": 2', b'"row": 3'))
+    with LabelingSession(X, log=log) as session:
+        session.label(5, "z")
+        assert session.repair_log() is not None
+        session.label(6, "x")
+    with LabelingSession(X, log=log) as session:
+        assert session.labels == {1: "x", 5: "z", 6: "x"}
+        assert not session.log_notes
+
+
 def test_a_label_cannot_be_moved_to_another_row(tmp_path):
     X = np.arange(40.0)[:, None]
     log = tmp_path / "log"

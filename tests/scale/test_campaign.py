@@ -43,6 +43,12 @@ COUNTS = {
     "commands": 1,
     "interrupts": 12,
     "together": 2,
+    "containers": 40,
+    "nodes": 60,
+    "written": 40,
+    "batches": 12,
+    "journals": 100,
+    "exports": 4,
 }
 
 

@@ -345,3 +345,11 @@ def test_a_lone_large_index_is_refused(tmp_path, index):
     (tmp_path / "t.svm").write_text(f"1 {index}:1\n0 1:1\n")
     with pytest.raises(TableError, match=f"the index {index} but only 2 values"):
         read_table(tmp_path / "t.svm")
+
+
+def test_a_delimiter_inside_quoted_cells_does_not_count(tmp_path):
+    # Commas would split these lines as evenly as tabs.
+    path = write(tmp_path, "t.csv", 'id\t"a,b"\n0\t"-1,35"\n1\t"0,25"\n')
+    table = read_table(path)
+    assert table.names == ("id", "a,b")
+    assert table.column("a,b").cells() == ["-1,35", "0,25"]

@@ -44,7 +44,7 @@ def own_copy(A: Features, X: object) -> Features:
     are already different arrays.
     """
     if isinstance(A, np.ndarray):
-        array_like = hasattr(X, "__array__") and not is_frame(X)
+        array_like = isinstance(X, memoryview) or (hasattr(X, "__array__") and not is_frame(X))
         return A.copy() if array_like and np.may_share_memory(A, np.asarray(X)) else A
     parts = [getattr(X, part, None) for part in ("data", "indices", "indptr")]
     mine = (A.data, A.indices, A.indptr)

@@ -13,6 +13,8 @@ The rule is the same for lists, arrays, and pandas, polars and Arrow columns:
 from __future__ import annotations
 
 import warnings
+from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,14 +145,16 @@ def _label_array(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     NumPy converts the entries of a list to one type, for example None to "None" and True to 1. If
     that would change labels, the array has objects.
     """
-    # Nullable and categorical pandas types become objects, so that NA stays NA.
-    extension = getattr(y, "dtype", None) is not None and not isinstance(y.dtype, np.dtype)
+    # Nullable and categorical pandas types, and columns of polars and Arrow, become objects, so
+    # that NA stays NA and integers stay integers.
+    kind = getattr(y, "dtype", getattr(y, "type", None))
+    extension = kind is not None and not isinstance(kind, np.dtype | type)
+    if extension:
+        y = _listed(y)
     try:
         values = np.asarray(y, dtype=object) if extension else np.asarray(y)
-        if isinstance(y, list | tuple) and values.ndim == 1 and len(set(map(type, y))) > 1:
-            objects = np.empty(len(y), dtype=object)
-            objects[:] = y
-            values = _natural(objects)
+        if isinstance(y, list | tuple | deque) and values.ndim == 1 and len(set(map(type, y))) > 1:
+            values = _natural(_objects(y))
     except ValueError as error:
         raise ValueError(
             "y has labels that are sequences; labels must be strings, numbers or booleans: convert "
@@ -160,6 +164,23 @@ def _label_array(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if np.ma.isMaskedArray(y):
         masked |= np.ma.getmaskarray(y)
     return values, masked
+
+
+def _objects(values: Collection[Any]) -> NDArray[Any]:
+    """Return the values as they are, in an array of objects."""
+    made = np.empty(len(values), dtype=object)
+    made[:] = list(values)
+    return made
+
+
+def _listed(column: Any) -> Any:
+    """Return the cells of a pandas, polars or Arrow column as objects; None where missing."""
+    categories = getattr(column, "cat", column)
+    if hasattr(categories, "codes") and hasattr(categories, "categories"):  # pandas
+        names = _objects([*categories.categories.tolist(), None])
+        return names[np.asarray(categories.codes)]
+    listed = getattr(column, "to_list", getattr(column, "to_pylist", None))
+    return column if listed is None else _objects(listed())
 
 
 def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:

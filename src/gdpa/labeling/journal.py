@@ -44,7 +44,7 @@ class Journal:
     path : Path
         The file.
     events : list of dict
-        The events of earlier sessions, each with its number ``n``.
+        The undamaged events in the file, each with its number ``n``.
     damage : list of Damage
         The lines that could not be used.
     notes : list of str
@@ -181,7 +181,9 @@ class Journal:
         kept = _free_name(self.path.with_name(f"{self.path.name}.{suffix}"))
         with written_whole(kept) as staged:
             staged.write_bytes(content)
-        lines = [encode_header(self._about, self._lost)]
+        used = {int(event["n"]) for event in self.events}
+        lost = sorted({*self._lost, *range(1, max(used, default=0))} - used)
+        lines = [encode_header(self._about, lost)]
         lines += [encode_line(event, event["n"], self._key) for event in self.events]
         clean = b"".join(lines)
         with written_whole(self.path) as staged:
@@ -251,9 +253,10 @@ class Journal:
                 errno.EIO, "an earlier write failed and could not be undone; restart the session"
             )
         self._append(encode_line(event, self._next, self._key))
-        number = self._next
+        saved = {**event, "n": self._next}
         self._next += 1
-        return {**event, "n": number}
+        self.events.append(saved)
+        return saved
 
     def close(self) -> None:
         """Close the file."""

@@ -156,10 +156,13 @@ def _detect_encoding(source: Source) -> tuple[str, list[str]]:
 
 
 def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
-    """Return the delimiter and quote that split the first lines most evenly."""
+    """Return the delimiter and quote that split the first lines most evenly.
+
+    Of two that split equally well, the one that cuts fewer quoted cells is right.
+    """
     if len(head) >= SAMPLE_CHARACTERS:  # the last line may be incomplete
         head = head[: head.rfind("\n") + 1] or head
-    best, chosen = (-1.0, 0), (delimiter or ",", '"')
+    best, chosen = (-1.0, 0, 0), (delimiter or ",", '"')
     for mark in delimiter or ",;\t|":
         for quote in "'\"":
             if quote == "'" and (f"'{mark}'" not in head or f'"{mark}"' in head):
@@ -167,10 +170,12 @@ def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
             lines = filter(str.strip, io.StringIO(head, newline=""))
             rows = csv.reader(lines, delimiter=mark, quotechar=quote)
             with suppress(csv.Error):
-                widths = list(map(len, islice(rows, 200))) or [0]
+                first = list(islice(rows, 200))
+                widths = list(map(len, first)) or [0]
                 even = widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0
-                if (even, widths[0]) > best:
-                    best, chosen = (even, widths[0]), (mark, quote)
+                cut = sum(cell.count(quote) % 2 for row in first for cell in row)
+                if (even, widths[0], -cut) > best:
+                    best, chosen = (even, widths[0], -cut), (mark, quote)
     return (" ", '"') if best[0] < 1.0 and not delimiter and _blanks_separate(head) else chosen
 
 
