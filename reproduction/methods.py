@@ -36,6 +36,11 @@ from .solvers import SOLVERS
 _COLUMNS = {"CDCS": "CDCS-8", "CDCS (modified dual)": "CDCS-20"}
 
 
+def program_of(solver: str, options: Mapping[str, Any]) -> str:
+    """Return what runs in words: the solver with its options."""
+    return f"{solver}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
+
+
 @dataclass(frozen=True)
 class MethodSpec:
     """One method of the experiments.
@@ -80,8 +85,7 @@ class MethodSpec:
         """What runs: the solver with its options, or the name of the estimator."""
         if not self.solver:
             return self.name
-        solver = self.name if self.solver is True else self.solver
-        return f"{solver}({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
+        return program_of(self.name if self.solver is True else str(self.solver), self.options)
 
     @property
     def column(self) -> str | None:

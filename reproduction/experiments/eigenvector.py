@@ -17,6 +17,7 @@ import numpy as np
 from gdpa.solvers.gdpa import GDPA
 
 from ..config import Config
+from ..methods import program_of
 from ..protocol import PAPER_DATASETS, RESCALINGS
 from ..store import Row, Task
 from ..tables import Cell, Table, make_table
@@ -48,11 +49,13 @@ class Eigenvector(Experiment):
         """Classify one run."""
         run = one_run(params)
         problem = run.problem(params["laplacian"])
+        options = {"lp": params["lp"], "sign": "first"}
         started()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = GDPA(lp=params["lp"], sign="first").solve(problem)
+            found = GDPA(**options).solve(problem)
         return {
+            "program": program_of("gdpa", options),
             "error_percent": 100.0 * run.errors(found.labels) / run.n_unlabeled,
             "erased": bool(found.info["erased"]),
             "one_class": bool(np.ptp(found.labels[run.unlabeled]) == 0),

@@ -20,6 +20,7 @@ from gdpa.solvers.comparators.gdpa_published import LAPLACIAN_SCALE
 from gdpa.solvers.registry import solve
 
 from ..config import Config
+from ..methods import program_of
 from ..published import LEMMA1_MEAN
 from ..store import Row, Task
 from ..tables import Cell, Table, difference, make_table
@@ -53,7 +54,7 @@ class Lemma1(Experiment):
         started()
         if params["method"] == "start":
             return {"gap": float(lemma1_gap(problem, optimal_point(problem, 1.0)))}
-        return {"gap": _published_gap(problem)}
+        return {"gap": _published_gap(problem), "program": program_of("gdpa-published", {})}
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:
         """Mean difference beside the paper's; how often the lemma fails."""

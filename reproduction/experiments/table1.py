@@ -18,6 +18,7 @@ from gdpa.datasets import restoration
 from gdpa.solvers.registry import solve
 
 from ..config import Config
+from ..methods import program_of
 from ..published import TABLE1, TABLE1_CELLS
 from ..store import Row, Task
 from ..tables import Cell, Table, difference, make_table
@@ -70,6 +71,7 @@ class Table1(Experiment):
             "errors": int(np.count_nonzero(solution.labels[1:] != signal)),
             "objective": float(solution.objective),
             "converged": bool(solution.converged),
+            "program": program_of(params["method"], _METHODS[params["method"]][1]),
         }
 
     def tables(self, rows: Sequence[Row]) -> list[Table]:

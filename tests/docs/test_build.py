@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 PAGES = (
     "index", "start", "guide", "theory", "REPRODUCTION", "api/index", "auto_examples/index",
-    "command-line", "labeling", "text", "performance",
+    "command-line", "labeling", "text", "performance", "gdpa-classifier", "evidence",
 )  # fmt: skip
 
 

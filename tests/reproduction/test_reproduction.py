@@ -384,6 +384,19 @@ def test_products_run_the_program_of_their_name():
             assert np.array_equal(np.where(scores >= 0, 1, -1), found.labels[labels == 0]), name
 
 
+@pytest.mark.parametrize("name", ["table1", "table2", "eigenvector", "runtime", "lemma1"])
+def test_rows_carry_the_program_that_ran(name):
+    config = Config(datasets=("haberman",))
+    tasks = EXPERIMENTS[name].tasks(config)
+    wanted = {"gdpa", "gdpa-published", "closed-form"}
+    task = next(t for t in tasks if {t.params.get("method"), t.params.get("lp")} & wanted)
+    program = EXPERIMENTS[name].compute(task.params, lambda: None)["program"]
+    assert program.startswith("gdpa")
+    assert program.endswith(")")
+    if "lp" in task.params:
+        assert f"lp={task.params['lp']!r}" in program
+
+
 def test_headings_count_the_sets_that_ran():
     config = Config(methods=("vote",), datasets=("sonar", "haberman"))
     rows = []
