@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import lcm
 from typing import Any
 
@@ -35,7 +36,7 @@ from ..problem.cut_form import CutForm
 from ..problem.reductions import reduce_cut
 from .cycle_program import ProgramSolution, cycle_program
 from .odd_cycles import Cycle, EdgeGraph, Separator
-from .search import Annealer
+from .search import Annealer, crossover
 
 # Denominators of the rounded multipliers; the first one that proves the best cut is used.
 _DENOMINATORS = (1, 2, 12, 120, 2**10, 2**14, 2**18, 2**24, 2**32, 2**40)
@@ -375,19 +376,27 @@ class CycleTree:
         return self.reduction.constant + Fraction(total, denominator * self.scale)
 
     def _round(self, x: FloatArray) -> None:
-        """Offer the signs that follow x along a tree, improved by single flips."""
+        """Offer the signs that follow x along a tree, improved by flips of nodes and of parts."""
         small = self.separator.rounded(x)
+        self._offer_reduced(small)
+        better = self._annealer.descend(small[:, None].astype(np.float32))
+        best = self.signs[self.names][:, None].astype(np.float32)
+        # Of every connected part where two cuts differ, the better side is taken.
+        self._offer_reduced(crossover(self._couplings, better, best)[:, 0].astype(np.int8))
+
+    def _offer_reduced(self, small: NDArray[np.int8]) -> None:
+        """Offer signs of the nodes that are left after the reductions."""
         whole = np.ones(self.form.n, dtype=np.int8)
         whole[self.names] = small
         self.offer(self.reduction.undo(whole))
-        couplings = self._couplings()
-        descent = Annealer(couplings, np.random.default_rng(0))
-        better = descent.descend(small[:, None].astype(np.float32))[:, 0]
-        whole[self.names] = better.astype(np.int8)
-        self.offer(self.reduction.undo(whole))
 
+    @cached_property
+    def _annealer(self) -> Annealer:
+        return Annealer(self._couplings, np.random.default_rng(0))
+
+    @cached_property
     def _couplings(self) -> sp.csr_array:
-        """Return the reduced graph as couplings, larger where nodes should agree."""
+        """The reduced graph as couplings, larger where nodes should agree."""
         scaled = -self.float_weights / np.abs(self.float_weights).max()
         ends = (self.graph.first, self.graph.second)
         upper = sp.coo_array((scaled, ends), shape=(self.graph.n, self.graph.n))
