@@ -101,7 +101,6 @@ def paper_map() -> Claim:
         "eigenvector.",
         height=3.4,
         notes=notes,
-        readme=_map_line(cod),
     )
 
 
@@ -121,17 +120,6 @@ def _sets_note(sets: Sequence[Row]) -> str:
         "The paper's 17 sets, split 1 of every fold, 10 neighbours, mean error in percent of the "
         f"loop as written / eigenvector / slackness / chosen / harmonic: {'; '.join(words)}. "
         f"The theorem chooses the eigenvector in {used} of {runs} runs."
-    )
-
-
-def _map_line(cod: Sequence[Row]) -> str | None:
-    """Return the line of the README."""
-    if not cod:
-        return None
-    last = cod[-1]
-    return (
-        f"the paper's system on cod-rna, {last['n']:,} samples, half labelled | "
-        f"{last['chosen']:.1f} % error | harmonic function {last['harmonic']:.1f} %"
     )
 
 
