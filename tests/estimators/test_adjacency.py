@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import gdpa
 from gdpa import CommitteeClassifier, GraphClassifier
 from gdpa.errors import DegenerateProblemWarning
+from gdpa.estimators.columns import FewerWords
 from gdpa.estimators.committee import MEMBERS, fit_committee
 from gdpa.estimators.labels import encode_labels
 from gdpa.estimators.options import CheckedOptions
@@ -390,3 +391,28 @@ def test_dense_and_sparse_arrays_of_the_same_numbers_give_the_same_answer(linked
     np.testing.assert_array_equal(
         dense.predict_proba(X[:9], **rows), sparse.predict_proba(X[:9].toarray(), **rows)
     )
+
+
+def test_many_words_beside_links_are_projected(tmp_path):
+    """So many words that smoothing all of them would take too long."""
+    X, y, W, z = bags_of_words(n=240, d=300)
+    wide = sp.hstack([X, sp.csr_array((240, 90_000))]).tocsr()
+    few = CommitteeClassifier().fit(X, y, adjacency=W)
+    many = CommitteeClassifier().fit(sp.csr_array(wide), y, adjacency=W)
+    assert error(many.transduction_, z, y) < error(few.transduction_, z, y) + 0.05
+    rows = sp.csr_array(wide[:9])
+    p = many.predict_proba(rows, adjacency=W[:9])
+    loaded = CommitteeClassifier.load(many.save(tmp_path / "m.npz"))
+    np.testing.assert_array_equal(loaded.predict_proba(rows, adjacency=W[:9]), p)
+    np.testing.assert_allclose(many.predict_proba(None, adjacency=W[:9]).sum(axis=1), 1.0)
+
+
+def test_words_are_projected_onto_their_leading_directions():
+    X, *_ = bags_of_words()
+    few = FewerWords.fit(X, count=40, random_state=0)
+    rarity = 1 + np.log(241 / (1 + np.asarray((X > 0).sum(axis=0)).ravel()))
+    rows = X.toarray() * rarity
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    kept = np.linalg.norm(few.project(X)) ** 2
+    best = (np.linalg.svd(rows, compute_uv=False)[:40] ** 2).sum()
+    assert 0.9 * best <= kept <= best + 1e-9  # two power iterations

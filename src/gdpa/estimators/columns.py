@@ -6,6 +6,7 @@
   samples share.
 - :class:`SmoothedColumns`: features mixed with those of the neighbours in a graph.
 - :class:`NeighborColumns`: a node's own features, and what is known about its neighbours.
+- :class:`FewerWords`: words projected onto few directions before any of these.
 """
 
 from __future__ import annotations
@@ -240,20 +241,15 @@ class NeighborColumns(Columns):
         Class indicators of the labelled nodes; 0 for others.
     with_labels : bool
         Whether there are columns for the labels.
-    basis : ndarray of shape (n_features, n_kept), optional
-        Directions onto which words are projected, for models that need few columns.
     """
 
     smoother: Smoother
     targets: FloatArray
     with_labels: bool = True
-    basis: FloatArray | None = None
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
         check_numbers("targets", self.targets, (self.smoother.W.shape[0], None), at_least=0)
-        if self.basis is not None:
-            check_numbers("basis", self.basis, (self.smoother.features.shape[1], None))
 
     @cached_property
     def across(self) -> sp.csr_array:
@@ -278,9 +274,6 @@ class NeighborColumns(Columns):
     def _join(self, own: Features, mean: Features, extra: FloatArray) -> Features:
         """Return all columns side by side."""
         extra = extra / self._node_extra[1]
-        if self.basis is not None:
-            own = own @ self.basis
-            mean = mean @ self.basis
         if isinstance(own, np.ndarray):
             return np.hstack([own, mean, extra])
         return check_features(sp.hstack([own, mean, sp.csr_array(extra)]))
@@ -298,6 +291,59 @@ class NeighborColumns(Columns):
         mean = neighbor_mean(P, self.smoother.start)
         extra = self._extra(P, P @ self.targets, P @ (self.across @ self.targets))
         return self._join(mean if X is None else self.smoother.first(X), mean, extra)
+
+
+@storable("fewer words")
+@dataclass(frozen=True, eq=False)
+class FewerWords(Columns):
+    """Words projected onto few directions, and columns that are computed from the projections.
+
+    Words are weighted by their rarity, rows are scaled to unit length, and the directions are the
+    leading right singular vectors of the samples' rows.
+
+    Parameters
+    ----------
+    rarity : ndarray of shape (n_features,)
+        Weights of the words.
+    directions : ndarray of shape (n_features, n_kept)
+        The directions.
+    inner : Columns or None
+        What is computed from the projections; None for the projections themselves.
+    """
+
+    rarity: FloatArray
+    directions: FloatArray
+    inner: Columns | None = None
+
+    def check_stored(self) -> None:
+        """Raise an error if the parts do not fit together."""
+        check_numbers("rarity", self.rarity, (None,), at_least=0)
+        check_numbers("directions", self.directions, (self.rarity.size, None))
+
+    def project(self, X: Features) -> FloatArray:
+        """Return the projections of rows."""
+        rows = unit_rows(sp.csr_array(X, dtype=np.float64) @ sp.diags_array(self.rarity))
+        return np.asarray(rows @ self.directions)
+
+    def new(self, X: Features | None, links: sp.csr_array | None) -> Features:
+        """Return the columns of new rows."""
+        projected = None if X is None else self.project(X)
+        if self.inner is None:
+            assert projected is not None
+            return projected
+        return self.inner.new(projected, links)
+
+    @classmethod
+    def fit(cls, X: sp.csr_array, count: int, random_state: int) -> FewerWords:
+        """Find the directions by a randomised singular value decomposition."""
+        from sklearn.utils.extmath import randomized_svd
+
+        n, d = X.shape
+        rarity = 1.0 + np.log((1.0 + n) / (1.0 + np.bincount(X.indices, minlength=d)))
+        rows = unit_rows(sp.csr_array(X, dtype=np.float64) @ sp.diags_array(rarity))
+        count = min(count, n - 1, d - 1)
+        found = randomized_svd(rows, count, n_iter=2, random_state=random_state)
+        return cls(rarity, np.asarray(found[2].T, dtype=np.float64))
 
 
 def link_shares(smoother: Smoother, links: sp.csr_array) -> sp.csr_array:

@@ -34,32 +34,45 @@ def encoded_rows(estimator: Any, X: Any, y: Any = None, *, reset: bool) -> Any:
     encoder: TableEncoder | None = getattr(estimator, "encoder_", None)
     if encoder is None and not (reset and is_frame(X)):
         return None
-    if not is_frame(X):
-        table = _named(estimator, X)
-    elif isinstance(X, Table | Mapping):
-        table = X if isinstance(X, Table) else table_of(X)
-    else:
-        # scikit-learn's messages about names that are missing, new or in another order.
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        table = X if len(X) > BLOCK_ROWS else table_of(X)  # large frames are read in blocks
+    table = _table_given(estimator, X, reset=reset)
     if reset:
-        given, options = getattr(estimator, "columns", None), estimator.options or GraphOptions()
-        scale, seed = options.rescale or "robust", estimator.random_state or 0
-        encoder = TableEncoder(columns=given, scale=scale, random_state=seed)
-        if isinstance(given, TableEncoder):
-            encoder = clone(given)
-        codes = None if y is None else encode_labels(y, estimator.unlabeled).codes
-        n_rows = table.n_rows if isinstance(table, Table) else len(table)
-        if codes is not None and codes.size != n_rows:
-            codes = None  # the caller raises the error
-        adopt_encoder(estimator, encoder.fit(table, codes))
+        encoder = _fitted_encoder(estimator, table, y)
+        adopt_encoder(estimator, encoder)
     assert encoder is not None
     features, notes = encoder.encode(table)
     for note in notes:
         warnings.warn(note, UserWarning, stacklevel=4)
-    if reset and options.callback is not None:
-        options.callback({"stage": "encoding", "features": features.shape[1]})
+    callback = None if estimator.options is None else estimator.options.callback
+    if reset and callback is not None:
+        callback({"stage": "encoding", "features": features.shape[1]})
     return features
+
+
+def _table_given(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Return the input as a table; a large data frame stays one and is read in blocks."""
+    if not is_frame(X):
+        return _named(estimator, X)
+    if isinstance(X, Table | Mapping):
+        return X if isinstance(X, Table) else table_of(X)
+    # scikit-learn's messages about names that are missing, new or in another order.
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return X if len(X) > BLOCK_ROWS else table_of(X)
+
+
+def _fitted_encoder(estimator: Any, table: Any, y: Any) -> TableEncoder:
+    """Return the encoder that the estimator asks for, fitted to a table and its labels."""
+    given = getattr(estimator, "columns", None)
+    options = estimator.options or GraphOptions()
+    encoder = TableEncoder(
+        columns=given, scale=options.rescale or "robust", random_state=estimator.random_state or 0
+    )
+    if isinstance(given, TableEncoder):
+        encoder = clone(given)
+    codes = None if y is None else encode_labels(y, estimator.unlabeled).codes
+    n_rows = table.n_rows if isinstance(table, Table) else len(table)
+    if codes is not None and codes.size != n_rows:
+        codes = None  # the caller raises the error
+    return encoder.fit(table, codes)
 
 
 def adopt_encoder(estimator: Any, encoder: TableEncoder) -> None:

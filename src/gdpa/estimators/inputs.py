@@ -148,6 +148,11 @@ def given_weights(
         listed = X.shape[1] in (2, 3)  # too narrow for a matrix
     if not listed:
         return check_adjacency(X, name=name, signed=signed)
+    return _edge_weights(X, n_nodes, signed=signed)
+
+
+def _edge_weights(X: Any, n_nodes: int | None, *, signed: bool) -> sp.csr_array:
+    """Return the weights of an edge list, whose nodes must be row numbers."""
     ends = X[:, :2] if isinstance(X, np.ndarray) else np.asarray([edge[:2] for edge in X])
     if isinstance(X, np.ndarray) and ends.dtype.kind == "f" and (ends == np.rint(ends)).all():
         ends = ends.astype(np.int64)  # node numbers stored as floats because of the weights

@@ -210,6 +210,23 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
     labels = values[known]
     if labels.dtype.kind == "O":
         labels = _natural(labels)
+    _check_types(labels)
+    check_classification_targets(labels)
+    classes, inverse = np.unique(labels, return_inverse=True)
+    marked = isinstance(unlabeled, int | float | np.number) and unlabeled == -1
+    if marked and classes.dtype.kind in "iuf" and classes.tolist() == [1] and not known.all():
+        raise ValueError(
+            "y contains only -1 and +1, and -1 is the marker of an unknown label: it is ambiguous "
+            "whether -1 is a class. If it is, pass unlabeled=0 (or another marker); "
+            "if not, there is only one class, 1"
+        )
+    codes = np.full(values.size, -1, dtype=np.int32)
+    codes[known] = inverse
+    return LabelCoding(codes, classes)
+
+
+def _check_types(labels: NDArray[Any]) -> None:
+    """Raise an error if labels are of another type than strings, numbers or booleans, or of two."""
     # An object array may mix types. Bytes and dates have a single type.
     suspects = {"O": labels, "S": labels[:1], "m": labels[:1], "M": labels[:1]}
     for value in suspects.get(labels.dtype.kind, ()):
@@ -224,18 +241,6 @@ def encode_labels(y: Any, unlabeled: Any = -1) -> LabelCoding:
         raise ValueError(f"y mixes labels of different types ({kinds}); use one type for all")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("Input y contains infinity; labels must be finite")
-    check_classification_targets(labels)
-    classes, inverse = np.unique(labels, return_inverse=True)
-    marked = isinstance(unlabeled, int | float | np.number) and unlabeled == -1
-    if marked and classes.dtype.kind in "iuf" and classes.tolist() == [1] and not known.all():
-        raise ValueError(
-            "y contains only -1 and +1, and -1 is the marker of an unknown label: it is ambiguous "
-            "whether -1 is a class. If it is, pass unlabeled=0 (or another marker); "
-            "if not, there is only one class, 1"
-        )
-    codes = np.full(values.size, -1, dtype=np.int32)
-    codes[known] = inverse
-    return LabelCoding(codes, classes)
 
 
 def encode_more(labels: Any, classes: NDArray[Any], unlabeled: Any = -1) -> NDArray[np.int32]:

@@ -72,6 +72,19 @@ class GraphOptions:
     callback: Callback | None = None
 
     def __post_init__(self) -> None:
+        self._check_choices()
+        if not isinstance(self.method_options or {}, Mapping):
+            raise ValueError(f"method_options={self.method_options!r} must be a mapping or None")
+        if not (isinstance(self.tol, int | float) and 0 < self.tol < 1):
+            raise ValueError(f"tol={self.tol!r} must be a number between 0 and 1")
+        whole = isinstance(self.max_iter, int | np.integer) and not isinstance(self.max_iter, bool)
+        if self.max_iter is not None and not (whole and self.max_iter >= 1):
+            raise ValueError(f"max_iter={self.max_iter!r} must be None or a positive integer")
+        if self.callback is not None and not callable(self.callback):
+            raise ValueError(f"callback={self.callback!r} must be callable or None")
+
+    def _check_choices(self) -> None:
+        """Raise an error if an option with a few choices has another value."""
         if self.bandwidth not in ("self-tuning", "median"):
             check_bandwidth(self.bandwidth)
         for name, kinds in (
@@ -83,15 +96,6 @@ class GraphOptions:
             if value not in kinds:
                 accepted = [kind for kind in kinds if kind is not None]
                 raise ValueError(f"{name}={value!r} is not known; {nearest_name(value, accepted)}")
-        if not isinstance(self.method_options or {}, Mapping):
-            raise ValueError(f"method_options={self.method_options!r} must be a mapping or None")
-        if not (isinstance(self.tol, int | float) and 0 < self.tol < 1):
-            raise ValueError(f"tol={self.tol!r} must be a number between 0 and 1")
-        whole = isinstance(self.max_iter, int | np.integer) and not isinstance(self.max_iter, bool)
-        if self.max_iter is not None and not (whole and self.max_iter >= 1):
-            raise ValueError(f"max_iter={self.max_iter!r} must be None or a positive integer")
-        if self.callback is not None and not callable(self.callback):
-            raise ValueError(f"callback={self.callback!r} must be callable or None")
 
 
 @dataclass(frozen=True, kw_only=True)

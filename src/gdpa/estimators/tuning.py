@@ -161,7 +161,9 @@ def tune(
         User-supplied parameters.
     """
     first = systems[0]
-    policy, n, m = first.policy, first.diagonal.size, codes.size
+    policy = first.policy
+    n = first.diagonal.size
+    m = codes.size
     judged = judged_labels(codes, first.targets.shape[1])
     if np.unique(codes[judged]).size < 2 or judged.sum() < policy.fewest_labels:
         return Tuning(given.filled(first), 1.0, "too few labels", None, 0)
@@ -170,32 +172,52 @@ def tune(
         # Held-out scores would be used for calibration only, and cost more than the fit.
         return Tuning(given.filled(first), 1.0, "given", None, 0)
     exact = m <= policy.most_labels and n * m <= policy.most_unknowns
-    tried = 0
-    if not exact and n > policy.large_nodes and m >= policy.screened_labels:
-        weight, loop = given.filled(first).label_weight, given.self_loop
-        held = stratified_folds(codes, LARGE_FOLDS) == 0
-        fold = FirstFold(replace(first, label_weight=weight), held)
-        if loop is None:
-            loop, tried = _screened(fold, judged[held]), len(LARGE_SELF_LOOPS) - 1
-        if len(systems) == 1 and n > policy.huge_nodes:
-            # With many labels one fold is enough for the choice, its loss and the calibration.
-            scores, checked = fold.scores(loop), np.flatnonzero(held)
-            loss = left_out_loss(fold.targets[judged[held]], scores[judged[held]])
-            return Tuning(
-                Setting(weight, loop), loss, "one fold", scores, tried + 1, checked=checked
-            )
-        given = replace(given, self_loop=loop)
+    if exact or n <= policy.large_nodes or m < policy.screened_labels:
+        return _best_of_graphs(systems, codes, judged, given, exact=exact)
+    weight = given.filled(first).label_weight
+    held = stratified_folds(codes, LARGE_FOLDS) == 0
+    fold = FirstFold(replace(first, label_weight=weight), held)
+    screened = 0
+    if given.self_loop is None:
+        given = replace(given, self_loop=_screened(fold, judged[held]))
+        screened = len(LARGE_SELF_LOOPS) - 1
+    if len(systems) == 1 and n > policy.huge_nodes:
+        found = _of_one_fold(fold, held, judged, given.filled(first))
+    else:
+        found = _best_of_graphs(systems, codes, judged, given, exact=False)
+    return replace(found, tried=found.tried + screened)
+
+
+def _of_one_fold(
+    fold: FirstFold, held: NDArray[np.bool_], judged: NDArray[np.bool_], setting: Setting
+) -> Tuning:
+    """Hold out one fold: with many labels it is enough for the loss and the calibration."""
+    scores = fold.scores(setting.self_loop)
+    loss = left_out_loss(fold.targets[judged[held]], scores[judged[held]])
+    return Tuning(setting, loss, "one fold", scores, 1, checked=np.flatnonzero(held))
+
+
+def _best_of_graphs(
+    systems: Sequence[LabeledSystem],
+    codes: NDArray[np.int32],
+    judged: NDArray[np.bool_],
+    given: Given,
+    *,
+    exact: bool,
+) -> Tuning:
+    """Try every setting on every graph, or on many nodes the best of the first on the others."""
+    few = systems[0].diagonal.size <= systems[0].policy.small_nodes
+    source = "leave-one-out" if exact else "k-fold"
     best: Tuning | None = None
+    tried = 0
     for number, system in enumerate(systems):
-        if best is not None and n > policy.small_nodes:
+        if best is not None and not few:
             # The best self-loop is nearly the same for all graphs of the same points.
-            near = best.setting
-            given = Given(near.label_weight, near.self_loop)
+            given = Given(best.setting.label_weight, best.setting.self_loop)
         for setting, scores in left_out(system, codes, given, exact=exact):
             tried += 1
             loss = left_out_loss(system.targets[judged], scores[judged])
             if best is None or loss < best.loss - 1e-12:
-                source = "leave-one-out" if exact else "k-fold"
                 best = Tuning(setting, loss, source, scores, tried, number)
     assert best is not None
     return replace(best, tried=tried)

@@ -8,7 +8,7 @@ computed without the labels of the fold that is held out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +24,7 @@ from ..linalg.row_products import row_products
 from ..system import ReorderedGraph, arrange
 from ..threads import one_thread
 from .columns import (
+    FewerWords,
     Leaves,
     NeighborColumns,
     SmoothedColumns,
@@ -52,8 +53,12 @@ MOST_WHITENED_COLUMNS = 200
 # Most labels with which held-out kernel machines are fitted: the time of a solve grows with the
 # cube of their number.
 KERNEL_LABELS = 400
-# Columns onto which many words are projected for trees, which look at single columns.
-WORD_DIRECTIONS = 64
+# Beside links, words are projected onto this many directions if smoothing them would fill more
+# cells: its time is the number of links times that of the columns. Trees look at single columns, so
+# they always get few directions.
+WORD_DIRECTIONS = 128
+MOST_CELLS = 20_000_000
+TREE_DIRECTIONS = 64
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -129,6 +134,9 @@ class Views:
         Views of other samples with the same labels, which grow the same forest.
     is_sample : bool, default=False
         Whether the data are a subsample of larger data.
+    directions : int, optional
+        Number of directions onto which words are projected beside links; by default as many as can
+        be smoothed.
     """
 
     def __init__(
@@ -139,11 +147,13 @@ class Views:
         n_trees: int | None = None,
         same_labels: Views | None = None,
         is_sample: bool = False,
+        directions: int | None = None,
     ) -> None:
         trees = data.options.policy.forest_trees
         self.data = data
         self.folds = folds
         self.is_sample = is_sample
+        self.directions = directions
         self.n_trees = n_trees or (trees // 2 if data.many else trees)
         self._same_labels = same_labels
         self._spreads: dict[bool, float] = {}
@@ -339,15 +349,35 @@ class Views:
         return graph_candidates(self.data.X, self.data.options, [count])[0]
 
     @cached_property
+    def fewer_words(self) -> FewerWords | None:
+        """Directions of the words if there are too many to be smoothed; None if there are not."""
+        X = self.data.X
+        linked = self.data.links is not None and isinstance(X, sp.csr_array)
+        if not linked or (self.directions is None and X.shape[0] * X.shape[1] <= MOST_CELLS):
+            return None
+        count = self.directions or WORD_DIRECTIONS
+        return FewerWords.fit(X, count, self.data.options.random_state)
+
+    @cached_property
     def smoother(self) -> Smoother:
         """The graph and the features that are smoothed."""
-        return Smoother(self.smoothing_graph.W, self.data.X, unit=self.data.links is None)
+        X = self.data.X
+        unit = self.data.links is None
+        if self.fewer_words is not None:
+            X = self.fewer_words.project(X)
+            unit = True
+        return Smoother(self.smoothing_graph.W, X, unit=unit)
+
+    def _from_rows(self, columns: Columns) -> Columns:
+        """Return columns of smoothed features as columns of the features of rows."""
+        few = self.fewer_words
+        return columns if few is None else replace(few, inner=columns)
 
     def smoothed(self, pull: float, steps: int) -> PointsOfSamples:
         """Return features smoothed in some steps, with this weight of the neighbours."""
         linked = self.data.links is not None
         nearest = None if linked else self.smoothing_graph
-        columns = SmoothedColumns(self.smoother, pull, steps, nearest)
+        columns = self._from_rows(SmoothedColumns(self.smoother, pull, steps, nearest))
         return PointsOfSamples(self.smoother.points(pull, steps), columns, knows_links=linked)
 
     @cached_property
@@ -356,35 +386,27 @@ class Views:
         across = link_shares(self.smoother, self.smoother.W)
         return neighbor_mean(across, self.smoother.start)
 
-    @cached_property
-    def _word_directions(self) -> FloatArray | None:
-        """Leading right singular vectors of sparse features; None if there are few columns."""
-        from sklearn.utils.extmath import randomized_svd
-
-        X = self.smoother.start
-        if not isinstance(X, sp.csr_array) or X.shape[1] <= 2 * WORD_DIRECTIONS:
-            return None
-        count = min(WORD_DIRECTIONS, X.shape[0] - 1)
-        seed = self.data.options.random_state
-        found = randomized_svd(X, count, random_state=seed)
-        return np.asarray(found[2].T)
-
-    def neighborhood(
-        self, fold: Fold | None, *, with_labels: bool, few_columns: bool = False
-    ) -> PointsOfSamples:
+    def neighborhood(self, fold: Fold | None, *, with_labels: bool) -> PointsOfSamples:
         """Return columns of each node and its neighbours, without the labels of a fold."""
-        return self._neighborhood((fold, with_labels, few_columns))
+        return self._neighborhood((fold, with_labels))
 
-    def _build_neighborhood(self, key: tuple[Fold | None, bool, bool]) -> PointsOfSamples:
-        fold, with_labels, few_columns = key
+    def _build_neighborhood(self, key: tuple[Fold | None, bool]) -> PointsOfSamples:
+        fold, with_labels = key
         data = self.data
         kept: Rows = np.arange(data.codes.size) if fold is None else fold.kept
         targets = np.zeros((data.n_samples, data.n_classes))
         targets[data.labeled[kept]] = data.targets[kept]
-        basis = self._word_directions if few_columns else None
-        columns = NeighborColumns(self.smoother, targets, with_labels, basis)
+        columns = NeighborColumns(self.smoother, targets, with_labels)
         points = columns.all_rows(self._neighbor_mean)
-        return PointsOfSamples(points, columns, knows_links=True)
+        return PointsOfSamples(points, self._from_rows(columns), knows_links=True)
+
+    @cached_property
+    def for_trees(self) -> Views:
+        """Views of the same data with few directions in place of many words."""
+        X = self.data.X
+        if not isinstance(X, sp.csr_array) or X.shape[1] <= TREE_DIRECTIONS:
+            return self
+        return Views(self.data, self.folds, is_sample=self.is_sample, directions=TREE_DIRECTIONS)
 
 
 # What the members of the committee look at.
@@ -496,7 +518,7 @@ class NeighborhoodView(PointsView):
     Parameters
     ----------
     few_columns : bool, default=False
-        Whether many words are projected onto few directions.
+        Whether words are projected onto few directions, for trees.
     label_columns : tuple of bool, default=(False, True)
         Whether the classes of the neighbours are used, to choose from.
     """
@@ -515,7 +537,8 @@ class NeighborhoodView(PointsView):
 
     def points(self, views: Views, setting: bool, fold: Fold | None) -> PointsOfSamples:
         """Return the points."""
-        return views.neighborhood(fold, with_labels=setting, few_columns=self.few_columns)
+        looked_at = views.for_trees if self.few_columns else views
+        return looked_at.neighborhood(fold, with_labels=setting)
 
 
 def _neighbors(views: Views, fold: Fold | None) -> GraphOfSamples:

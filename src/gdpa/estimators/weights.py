@@ -53,7 +53,7 @@ NOBODY: Mapping[str, NDArray[np.integer]] = MappingProxyType({})
 LEAST_WEIGHT = 0.01
 LEAST_SAMPLE_WEIGHT = 0.05
 # A smaller gain in held-out log-loss does not justify fitting a member to many samples.
-LEAST_GAIN = 0.003
+LEAST_GAIN = 0.01
 # Parts of the weight of the user's models that are tried; see `weigh`.
 MODEL_PARTS = (1.0, 0.5, 0.25, 0.125, 0.0)
 
@@ -288,9 +288,10 @@ def only_needed(
 ) -> MemberWeights:
     """Leave out members without which the committee does as well, those of small weight first.
 
-    A committee does as well if its mean held-out loss is not higher by more than one standard error
-    of the difference, or by more than a gain that is too small to matter. The rule is for many
-    samples, where every member with weight takes long to fit.
+    A committee does as well if its mean held-out loss is higher by less than a gain that is too
+    small to matter, even if one standard error of the difference is added: few labels do not show
+    what averaging over members gains. The rule is for many samples, where every member with weight
+    takes long to fit.
 
     Parameters
     ----------
@@ -315,7 +316,7 @@ def only_needed(
         fewer = replace(kept, weights=rest / rest.sum())
         worse = losses(fewer) - of_all
         noise = float(worse.std()) / np.sqrt(max(worse.size, 1))
-        if worse.mean() <= max(noise, LEAST_GAIN):
+        if worse.mean() + noise <= LEAST_GAIN:
             kept = fewer
     if kept is weights:
         return weights
