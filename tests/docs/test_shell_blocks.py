@@ -18,7 +18,7 @@ NAMES = ("plants", "reviews", "photos", "papers", "cut")
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *(f"docs/{name}.md" for name in ("command-line", "start", "guide"))]
-PAGES += [f"docs/{name}.md" for name in ("text", "pictures", "networks")]
+PAGES += [f"docs/{name}.md" for name in ("text", "pictures", "networks", "first-labels")]
 # Lines that are not run here, and why.
 ELSEWHERE = {
     "pip install": "installs packages",
