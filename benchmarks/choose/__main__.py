@@ -24,6 +24,7 @@ from typing import Any
 from . import candidates, compare, graph_networks, learn, members, models, report
 from .corpus import KINDS, LABELS, folders
 from .record import Group, record
+from .replay import Weights
 
 GROUPS: dict[str, Group] = {
     "members": members.predictions,
@@ -34,6 +35,7 @@ GROUPS: dict[str, Group] = {
     "splits": candidates.best_splits,
     "twice": candidates.smoothed_links,
 }
+PLAIN = compare.by_weights(Weights())
 GROUP_KINDS = {"catboost": "table", "gcn": "links", "splits": "table", "twice": "links"}
 
 
@@ -60,18 +62,30 @@ def provenance(cache: Path) -> dict[str, Any]:
 
 
 def learned_weights(cache: Path) -> dict[str, Any]:
-    """Return the rule of every recorded kind, learned from all of its sets."""
+    """Return the rule of every recorded kind, and the gain of learning it on left-out sets.
+
+    The rule is learned from all sets of the kind. If rules learned without a set do not lower the
+    mean of error and balanced error of that set by more than one standard error over sets, the rule
+    without a prior is kept.
+    """
     found = {}
     for kind in KINDS:
         tasks = compare.recorded(cache, "members", kind)
-        if tasks:
+        if not tasks:
+            continue
+        rules = report.left_out_rules(tasks)
+        change, noise = compare.change_in_both_errors(tasks, compare.by_set(rules), PLAIN)
+        rule = Weights()
+        if change < -noise:
             lesson = learn.lesson_of(tasks)
             rule = learn.weights_of(lesson, learn.learn(lesson, penalty=report.PENALTY), kind)
-            found[kind] = {
-                "b": round(rule.b, 3),
-                "c": round(rule.c, 3),
-                "prior": {name: round(value, 2) for name, value in rule.prior.items()},
-            }
+        found[kind] = {
+            "b": round(rule.b, 3),
+            "c": round(rule.c, 3),
+            "prior": {name: round(value, 2) for name, value in rule.prior.items()},
+        }
+        verdict = "learned" if rule.prior else "without a prior"
+        print(f"{kind}: {len(rules)} sets, change {change:+.2f} ± {noise:.2f}: {verdict}")
     return found
 
 

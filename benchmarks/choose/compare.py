@@ -71,6 +71,22 @@ def score(tasks: Sequence[Replay], rules: Mapping[str, Predict]) -> Scores:
     }
 
 
+def change_in_both_errors(
+    tasks: Sequence[Replay], rule: Predict, base: Predict
+) -> tuple[float, float]:
+    """Return the mean change of (error + balanced error) / 2 over sets, and its standard error."""
+    scores = score(tasks, {"rule": rule, "base": base})
+    changes: dict[str, list[float]] = {}
+    for labels, sets in scores["rule"].items():
+        for name, one in sets.items():
+            other = scores["base"][labels][name]
+            both = [one[m] - other[m] for m in ("error", "balanced error")]
+            changes.setdefault(name, []).append(float(np.mean(both)))
+    each = np.array([np.mean(values) for values in changes.values()])
+    noise = float(each.std(ddof=1) / np.sqrt(each.size)) if each.size > 1 else float("inf")
+    return float(each.mean()), noise
+
+
 def merge(*scores: Scores) -> Scores:
     """Join the scores of several groups."""
     joined: Scores = {}

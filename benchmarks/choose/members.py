@@ -21,6 +21,7 @@ from gdpa.estimators.data import N_FOLDS, FitData, subsample
 from gdpa.estimators.few_labels import equal_confidence
 from gdpa.estimators.inputs import check_links
 from gdpa.estimators.labels import stratified_folds
+from gdpa.estimators.pictures import learn_pictures
 from gdpa.estimators.probabilities import LEAST_SHARE, fit_sharpness, judged_labels, sharpen
 from gdpa.estimators.trials import cross_validated_loss
 from gdpa.estimators.views import Views
@@ -61,9 +62,14 @@ def fit_data(task: Task) -> FitData:
     estimator = CommitteeClassifier(n_jobs=1)
     _, X, labels, options, _ = estimator._prepare(task.data.X, task.codes)
     links = None
+    pictures = None
     if task.data.links is not None:
         links = check_links(task.data.links, X.shape[0])
-    return given_data(X, labels, options, links)
+    elif task.data.kind != "table":
+        pictures = learn_pictures(X, labels, options)
+    if pictures is not None:
+        X = pictures.transform(X)
+    return given_data(X, labels, options, links, of_pictures=pictures is not None)
 
 
 def predictions(task: Task) -> dict[str, Prediction]:

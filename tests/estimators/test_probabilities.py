@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import log_loss
 
 from gdpa import CommitteeClassifier
-from gdpa.estimators.class_shares import estimate_class_shares
+from gdpa.estimators.class_shares import estimate_class_shares, shift_evidence
 from gdpa.estimators.probabilities import (
     fit_sharpness,
     match_masses,
@@ -116,12 +116,47 @@ def test_class_shares_are_estimated_where_equal_counts_hide_them():
     assert model.class_shares_[1] > sharpen(ensemble.shares, ensemble.sharpness).mean(axis=0)[1]
 
 
-def test_class_shares_are_not_estimated_from_few_or_unequal_labels():
-    X, _, labels = overlapping(0.85, 10)
-    assert not CommitteeClassifier(n_jobs=1).fit(X, labels).ensemble_.offset.any()
+def test_class_shares_are_not_estimated_from_unequal_labels():
     X, _, labels = overlapping(0.85, 25)
     labels[np.flatnonzero(labels == 0)[:2]] = -1
     assert not CommitteeClassifier(n_jobs=1).fit(X, labels).ensemble_.offset.any()
+
+
+def test_no_class_is_shifted_without_evidence():
+    """The labels have the shares of the samples, or the features say nothing about the classes."""
+    X, _, labels = overlapping(0.5, 25)
+    noise = np.random.default_rng(5).normal(size=X.shape)
+    shifts = [
+        np.abs(CommitteeClassifier(n_jobs=1).fit(rows, y).ensemble_.offset).max()
+        for rows, y in ((X, labels), (noise, overlapping(0.85, 25)[2]))
+    ]
+    X, _, labels = overlapping(0.85, 25)
+    shift = np.abs(CommitteeClassifier(n_jobs=1).fit(X, labels).ensemble_.offset).max()
+    assert max(shifts) < 0.25 * shift
+
+
+def mean_evidence(share, per_class, skill, n_draws=40):
+    """Evidence of a shift from posteriors for equal shares of two Gaussian classes."""
+    found = []
+    for seed in range(n_draws):
+        rng = np.random.default_rng(seed)
+        codes = np.repeat([0, 1], per_class)
+        truth = (rng.random(2_000) < share).astype(int)
+        parts = []
+        for y in (truth, codes):
+            p = 1.0 / (1.0 + np.exp(-2.0 * skill * (skill * (2 * y - 1) + rng.normal(size=y.size))))
+            parts.append(np.column_stack([1.0 - p, p]))
+        found.append(shift_evidence(*parts, codes))
+    return float(np.mean(found))
+
+
+@pytest.mark.parametrize("per_class", [5, 20])
+def test_evidence_of_a_shift_is_in_units_of_the_noise(per_class):
+    """Without a shift its mean is about k - 1 = 1; it grows with the labels and with the skill."""
+    assert mean_evidence(0.5, per_class, 1.0) == pytest.approx(1.0, abs=0.8)
+    assert mean_evidence(0.1, per_class, 0.05) < 3.0
+    assert mean_evidence(0.1, per_class, 1.0) > 5.0
+    assert mean_evidence(0.1, 4 * per_class, 1.0) > 2.0 * mean_evidence(0.1, per_class, 1.0)
 
 
 def test_estimated_shares_lie_between_the_labels_and_the_samples():

@@ -76,11 +76,22 @@ def test_features_by_their_definition(learned):
     np.testing.assert_allclose(features.transform(X[3:4])[0], expected, rtol=1e-3, atol=2e-3)
 
 
-def test_blocks_do_not_change_the_features(learned, monkeypatch):
+def test_features_of_a_picture_do_not_depend_on_the_others(learned):
     X, features = learned
     whole = features.transform(X)
-    monkeypatch.setattr(picture_features, "BLOCK_POSITIONS", 300)  # two pictures at a time
-    np.testing.assert_allclose(features.transform(X), whole, rtol=1e-4, atol=1e-4)
+    one_by_one = np.vstack([features.transform(X[i : i + 1]) for i in range(X.shape[0])])
+    np.testing.assert_array_equal(one_by_one, whole)
+
+
+def test_numbers_of_features_are_spread_over_their_pixels(learned):
+    X, features = learned
+    values = np.random.default_rng(0).random(features.shift.size)
+    pixels = features.pixel_shares(values)
+    assert pixels.shape == (X.shape[1],) == features.columns.shape
+    assert pixels.sum() == pytest.approx(values.sum())
+    of_cells = values.reshape(GRID * GRID, -1).sum(axis=1)
+    corner = pixels.reshape(16, 16)[:5, :5]  # the first cell has 5 x 5 pixels
+    np.testing.assert_allclose(corner, of_cells[0] / 25)
 
 
 def test_scale_and_offset_of_the_pixels_do_not_matter(learned):

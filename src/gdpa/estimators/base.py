@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..evaluation import Accuracy, Evaluation
 from ..graph import Links, neighbor_graph
 from ..graph.features import Features, check_features, stored_by_density, warn_about_scales
+from ..graph.picture_features import PictureFeatures
 from ..graph.rescale import Rescaler
 from ..notebook import card
 from ..policy import DEFAULT_POLICY, Policy
@@ -230,6 +231,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         column = np.arange(values.size)  # source column of each feature
         if hasattr(self, "encoder_"):
             column = np.repeat(np.arange(len(self.columns_)), [p.n_features for p in self.columns_])
+        elif isinstance(rescaler, PictureFeatures):
+            return rescaler.pixel_shares(values)
         elif rescaler is not None:
             column = np.flatnonzero(rescaler.columns)
         sums = np.bincount(column, values, minlength=self.n_features_in_)

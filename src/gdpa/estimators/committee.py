@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from ..graph.features import Features
+from ..graph.picture_features import PictureFeatures
 from ..graph.rescale import Rescaler
 from .data import N_FOLDS, Codes, FitData, Fold, Kind, Sample, folds_of, subsample
 from .few_labels import equal_confidence, supported_trust
@@ -122,7 +123,7 @@ def fit_committee(
     models: Sequence[BaseEstimator] = (),
     members: Sequence[Member] = MEMBERS,
     rule: WeightRule | None = None,
-    rescaler: Rescaler | None = None,
+    rescaler: Rescaler | PictureFeatures | None = None,
 ) -> Committee:
     """Try the members on held-out labels, weigh them, and fit those with weight.
 
@@ -142,10 +143,11 @@ def fit_committee(
         The members.
     rule : WeightRule, optional
         How members are weighed; by default the rule for this kind of data.
-    rescaler : Rescaler, optional
-        Rescaling that was applied to the features.
+    rescaler : Rescaler or PictureFeatures, optional
+        Rescaling that was applied to the features, or how they were learned from pictures.
     """
-    data = given_data(X, labels, options, links)
+    of_pictures = isinstance(rescaler, PictureFeatures)
+    data = given_data(X, labels, options, links, of_pictures=of_pictures)
     heads: dict[str, Head] = {m.name: m.head for m in members if data.kind in m.kinds}
     own = user_heads(models, list(heads), options.random_state)
     heads |= own
@@ -191,14 +193,26 @@ def fit_committee(
 
 
 def given_data(
-    X: Features, labels: LabelCoding, options: CheckedOptions, links: sp.csr_array | None
+    X: Features,
+    labels: LabelCoding,
+    options: CheckedOptions,
+    links: sp.csr_array | None,
+    *,
+    of_pictures: bool = False,
 ) -> FitData:
     """Return the data of a fit; the class prior applies to the committee, not to its members."""
     shares = options.class_prior
     if isinstance(shares, str):  # "labeled"
         codes = labels.codes[labels.labeled]
         shares = np.bincount(codes, minlength=labels.classes.size) / codes.size
-    return FitData(X, labels, replace(options, class_prior=None), links, class_shares=shares)
+    return FitData(
+        X,
+        labels,
+        replace(options, class_prior=None),
+        links,
+        class_shares=shares,
+        of_pictures=of_pictures,
+    )
 
 
 def fold_numbers(data: FitData) -> Codes | None:

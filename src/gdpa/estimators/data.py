@@ -56,6 +56,8 @@ class FitData:
         The user's graph. A subsample has none: few links join two of its samples.
     class_shares : ndarray of shape (n_classes,), optional
         The user's class shares.
+    of_pictures : bool, default=False
+        Whether the features were learned from pictures.
     """
 
     X: Features
@@ -63,6 +65,7 @@ class FitData:
     options: CheckedOptions = field(default_factory=CheckedOptions)
     links: sp.csr_array | None = None
     class_shares: FloatArray | None = None
+    of_pictures: bool = False
 
     @property
     def n_samples(self) -> int:
@@ -111,6 +114,8 @@ class FitData:
         """Which kind of data this is; weights of members are learned for each kind."""
         if self.links is not None:
             return "links" if self.X.shape[1] else "links without features"
+        if self.of_pictures:
+            return "pictures"
         if isinstance(self.X, sp.csr_array):
             return "bag of words" if self.X.shape[1] >= MANY_COLUMNS else "table"
         return kind_of_columns(self.X)
@@ -178,7 +183,13 @@ def subsample(data: FitData) -> Sample:
     rows = np.sort(np.concatenate([known, rng.choice(others, wanted, replace=False)]))
     codes = np.where(np.isin(rows, known), data.labels.codes[rows], -1).astype(np.int32)
     labels = LabelCoding(codes, data.labels.classes)
-    part = FitData(data.X[rows], labels, data.options, class_shares=data.class_shares)
+    part = FitData(
+        data.X[rows],
+        labels,
+        data.options,
+        class_shares=data.class_shares,
+        of_pictures=data.of_pictures,
+    )
     return Sample(part, folds[positions], positions)
 
 

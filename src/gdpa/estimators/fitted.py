@@ -19,6 +19,7 @@ from ..arrays import FloatArray, NDArray
 from ..codec import check_numbers, storable
 from ..gershgorin.bounds import class_bounds, relaxation_bound
 from ..graph.features import Features
+from ..graph.picture_features import PictureFeatures
 from ..graph.rescale import Rescaler
 from ..solution import Solution
 from .class_shares import class_offset
@@ -59,8 +60,8 @@ class FittedClassifier:
         Number of features.
     sparse : bool
         Whether they are sparse.
-    rescaler : Rescaler or None
-        Rescaling of the features.
+    rescaler : Rescaler, PictureFeatures or None
+        Rescaling of the features, or how they are learned from pictures.
     """
 
     labels: LabelCoding
@@ -73,7 +74,7 @@ class FittedClassifier:
     unreached: NDArray[np.integer]
     n_features: int
     sparse: bool = False
-    rescaler: Rescaler | None = None
+    rescaler: Rescaler | PictureFeatures | None = None
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
@@ -295,7 +296,7 @@ class SingleGraph(FittedClassifier):
         sharpness: float,
         n_features: int,
         sparse: bool = False,
-        rescaler: Rescaler | None = None,
+        rescaler: Rescaler | PictureFeatures | None = None,
     ) -> Self:
         """Turn the scores of a graph into probabilities of this sharpness."""
         free = labels.codes < 0
@@ -416,10 +417,14 @@ class Committee(FittedClassifier):
         sharpness: float,
         n_features: int,
         sparse: bool = False,
-        rescaler: Rescaler | None = None,
+        rescaler: Rescaler | PictureFeatures | None = None,
         importances: FloatArray | None = None,
+        known_offset: FloatArray | None = None,
     ) -> Self:
-        """Combine fitted members, and shift the classes to given or estimated shares."""
+        """Combine fitted members, and shift the classes to given or estimated shares.
+
+        `known_offset` is the shift if there are no held-out scores to estimate it with.
+        """
         known = labels.labeled
         codes = labels.codes[known]
         k = labels.classes.size
@@ -437,9 +442,12 @@ class Committee(FittedClassifier):
         offset = np.zeros(k)
         if options.class_prior is not None and k > 1:
             offset = match_masses(sharpen(shares[free], sharpness), prior)
-        elif weights.losses is not None:
-            counts = np.bincount(codes, minlength=k)
-            offset = class_offset(sharpen(shares[free], sharpness), counts)
+        elif tuning.left_out is not None:
+            judged = codes if tuning.checked is None else codes[tuning.checked]
+            held_out = sharpen(to_shares(tuning.left_out, prior), sharpness)
+            offset = class_offset(sharpen(shares[free], sharpness), held_out, judged)
+        elif known_offset is not None:
+            offset = known_offset
         return cls(
             labels=labels,
             tuning=tuning,
@@ -557,6 +565,7 @@ class Committee(FittedClassifier):
             sparse=self.sparse,
             rescaler=self.rescaler,
             importances=self.importances,
+            known_offset=self.offset,
         )
 
     def with_classes(self, classes: NDArray[np.generic]) -> Self:

@@ -37,8 +37,6 @@ SAMPLED_PICTURES = 5_000
 # is not amplified, and to the variances of the whitened directions (Coates, Ng and Lee).
 PATCH_NOISE = 10 / 255**2
 WHITENING_NOISE = 0.1
-# Positions that are described at a time, which bounds the memory.
-BLOCK_POSITIONS = 50_000
 # Rows of numbers are taken for pictures only if the sides are at least this long.
 LEAST_SIDE = 16
 # Rows that are read to tell whether they are pictures.
@@ -208,34 +206,56 @@ class PictureFeatures:
             step += 1
         return step
 
+    @property
+    def columns(self) -> NDArray[np.bool_]:
+        """Which columns of a row are used: all of its pixels."""
+        return np.ones(int(np.prod(self.shape)), dtype=bool)
+
     def transform(self, rows: NDArray[Any]) -> SingleArray:
-        """Return the features of pictures, with about mean 0 and standard deviation 1."""
-        positions = (self.shape[0] - PATCH) // self.step + 1
-        block = max(1, BLOCK_POSITIONS // positions**2)
+        """Return the features of pictures, with about mean 0 and standard deviation 1.
+
+        Pictures are encoded one by one, so that the features of a picture do not depend on the
+        others, not even by rounding.
+        """
         found = np.empty((rows.shape[0], self.shift.size), dtype=np.float32)
-        for start in range(0, rows.shape[0], block):
-            pictures = to_pictures(rows[start : start + block], self.shape, self.low, self.high)
-            found[start : start + block] = self._pooled(pictures)
+        for i in range(rows.shape[0]):
+            picture = to_pictures(rows[i : i + 1], self.shape, self.low, self.high)
+            found[i] = self._pooled(picture[0])
         return (found - self.shift) / self.scale
 
-    def _pooled(self, pictures: SingleArray) -> SingleArray:
+    def _pooled(self, picture: SingleArray) -> SingleArray:
         """Return the mean activations of each cell of the grid."""
-        windows = patches_of(pictures)[:, :: self.step, :: self.step]
-        n, height, width = windows.shape[:3]
-        patches = normalize_patches(windows.reshape(n * height * width, -1))
+        windows = patches_of(picture[None])[0, :: self.step, :: self.step]
+        height, width = windows.shape[:2]
+        patches = normalize_patches(windows.reshape(height * width, -1))
         points = (patches - self.middle) @ self.whitening
         squares = (points * points).sum(axis=1)[:, None] + (self.dictionary**2).sum(axis=1)
         distance = np.sqrt(np.maximum(squares - 2.0 * (points @ self.dictionary.T), 0.0))
         active = np.maximum(distance.mean(axis=1, keepdims=True) - distance, 0.0)
-        active = active.reshape(n, height, width, -1)
-        row_ends = np.linspace(0, height, GRID + 1).astype(int)
-        column_ends = np.linspace(0, width, GRID + 1).astype(int)
+        active = active.reshape(height, width, -1)
         cells = [
-            active[:, top:bottom, left:right].mean(axis=(1, 2))
-            for top, bottom in pairwise(row_ends)
-            for left, right in pairwise(column_ends)
+            active[rows, columns].mean(axis=(0, 1)) for rows, columns in cells_of(height, width)
         ]
-        return np.concatenate(cells, axis=1)
+        return np.concatenate(cells)
+
+    def pixel_shares(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return a number per feature as numbers per column: those of each cell on its pixels."""
+        total = np.asarray(values, dtype=np.float64).reshape(GRID * GRID, -1).sum(axis=1)
+        shares = np.zeros(self.shape)
+        for value, (rows, columns) in zip(total, cells_of(*self.shape[:2]), strict=True):
+            shares[rows, columns] = value / shares[rows, columns].size
+        return shares.ravel()
+
+
+def cells_of(height: int, width: int) -> list[tuple[slice, slice]]:
+    """Return the rows and columns of the cells of the grid."""
+    row_ends = np.linspace(0, height, GRID + 1).astype(int).tolist()
+    column_ends = np.linspace(0, width, GRID + 1).astype(int).tolist()
+    return [
+        (slice(top, bottom), slice(left, right))
+        for top, bottom in pairwise(row_ends)
+        for left, right in pairwise(column_ends)
+    ]
 
 
 def to_pictures(rows: NDArray[Any], shape: Shape, low: float, high: float) -> SingleArray:
