@@ -127,3 +127,28 @@ def test_a_column_of_all_sizes_has_finite_importances(data):
     found = cross_forest(big, y, None, 3, CheckedOptions(), n_trees=20).forest
     assert np.isfinite(found.importances).all()
     assert found.importances.sum() == pytest.approx(1.0)
+
+
+def test_the_features_of_one_column_are_drawn_as_one_column():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 3
+    X = np.column_stack([y + 0.3 * rng.normal(size=200), rng.normal(size=(200, 60))])
+    groups = np.repeat([0, 1], [1, 60])
+    plain = cross_forest(X, y, None, 3, CheckedOptions(), n_trees=30)
+    drawn = cross_forest(X, y, None, 3, CheckedOptions(feature_groups=groups), n_trees=30)
+    # One column of two decides, so it has most of the importance; alone among 61 it is rarely seen.
+    assert drawn.forest.importances[0] > 0.6 > plain.forest.importances[0]
+    assert drawn.forest.importances.size == 61
+    assert drawn.forest.importances.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(drawn.leaves(X), drawn.forest.leaves(X))
+    new = np.column_stack([np.tile([0.0, 1.0, 2.0], 100), rng.normal(size=(300, 60))])
+    truth = np.tile([0, 1, 2], 100)
+    accuracy = {
+        name: (grown.forest.predict(new).argmax(axis=1) == truth).mean()
+        for name, grown in (("plain", plain), ("drawn", drawn))
+    }
+    assert accuracy["drawn"] > 0.9
+    assert accuracy["drawn"] >= accuracy["plain"]
+    # Groups of other features (rows joined with those of their neighbours) are ignored.
+    other = cross_forest(X, y, None, 3, CheckedOptions(feature_groups=groups[:5]), n_trees=30)
+    np.testing.assert_array_equal(other.forest.feature, plain.forest.feature)

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from ..arrays import FloatArray, NDArray
 from ..codec import check_numbers, storable
 from ..graph.features import Features
+from ..graph.forest import balanced_columns
 from ..threads import effective_jobs, in_threads
 from .labels import by_appearance
 from .members import Model
@@ -187,6 +188,9 @@ class CrossForest:
         Number of groups: one per fold, or one if there are no folds.
     n_jobs : int
         Number of threads.
+    columns : ndarray of int
+        The column that each column of the trees is; repeated, so that the features of one column of
+        a table are drawn as often as another column.
     """
 
     trees: list[ExtraTreeClassifier]
@@ -194,10 +198,13 @@ class CrossForest:
     units: NDArray[np.int32]
     n_groups: int
     n_jobs: int
+    columns: NDArray[np.intp]
 
     def leaves(self, X: Features) -> Leaves:
         """Return the same as :meth:`Forest.leaves`, by the compiled code of scikit-learn."""
         A, jobs = as_single(X, self.units), self.n_jobs if X.shape[0] > FEW else 1
+        if self.columns.size > A.shape[1]:
+            A = A[:, self.columns]
         trees = map(attrgetter("tree_"), self.trees)
         found = in_threads(methodcaller("apply", A), trees, jobs)
         return np.array(found, dtype=np.int32).T  # contiguous per tree, as it is read
@@ -221,6 +228,11 @@ def cross_forest(
 
     units = column_units(X)
     A = as_single(X, units)
+    groups = options.feature_groups
+    columns = np.arange(A.shape[1])
+    if groups is not None and groups.size == A.shape[1] and not sp.issparse(A):
+        columns = balanced_columns(groups)
+        A = A[:, columns]
     # Rounding decides between splits of equal gain, and it depends on the order of the classes. So
     # the order must not depend on their names.
     place = by_appearance(codes)
@@ -238,20 +250,23 @@ def cross_forest(
             found.append(ExtraTreeClassifier(max_features="sqrt", random_state=seed))
         in_threads(partial(_grow, rows, classes), found, jobs if codes.size > FEW else 1)
         trees += found
-    importances = np.zeros((n_groups, A.shape[1]))
+    importances = np.zeros((n_groups, X.shape[1]))
     for number, estimator in enumerate(trees):
         tree, start, n = estimator.tree_, roots[-1], estimator.tree_.node_count
-        importances[number * n_groups // len(trees)] += tree.compute_feature_importances()
+        importances[number * n_groups // len(trees)] += np.bincount(
+            columns, tree.compute_feature_importances(), X.shape[1]
+        )
         leaf, itself = tree.children_left < 0, np.arange(start, start + n)
         value = np.zeros((n, n_classes), dtype=np.float32)
         value[:, names[estimator.classes_.astype(np.intp)]] = tree.value[:, 0, :]
         value /= value.sum(axis=1, keepdims=True)
-        exponent = units[np.maximum(tree.feature, 0)]
+        feature = columns[np.maximum(tree.feature, 0)]
+        exponent = units[feature]
         with np.errstate(over="ignore"):  # an infinite threshold becomes the largest number
             threshold = np.nan_to_num(np.ldexp(tree.threshold, exponent))
         nodes.append(
             (
-                np.where(leaf, -1, tree.feature).astype(np.int32),
+                np.where(leaf, -1, feature).astype(np.int32),
                 np.where(leaf, 0.0, threshold),
                 np.where(leaf, itself, tree.children_left + start).astype(np.int32),
                 np.where(leaf, itself, tree.children_right + start).astype(np.int32),
@@ -259,12 +274,12 @@ def cross_forest(
             )
         )
         roots.append(start + n)
-    feature, threshold, left, right, values = map(np.concatenate, zip(*nodes, strict=True))
+    features, threshold, left, right, values = map(np.concatenate, zip(*nodes, strict=True))
     totals = importances.sum(axis=1, keepdims=True)  # 0 if no split separates classes
     mean = np.mean(importances / np.where(totals > 0, totals, 1.0), axis=0)
     first = np.array(roots, dtype=np.int64)
-    forest = Forest(first, feature, threshold, left, right, values, mean)
-    return CrossForest(trees, forest, units, n_groups, jobs)
+    forest = Forest(first, features, threshold, left, right, values, mean)
+    return CrossForest(trees, forest, units, n_groups, jobs, columns)
 
 
 def _grow(X: Features, classes: NDArray[np.integer], tree: ExtraTreeClassifier) -> None:
