@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from gdpa.evaluation import Evaluation
+from gdpa.evaluation import Evaluation, decide, error_costs
 from gdpa.intervals import share_interval
 
 
@@ -110,3 +110,48 @@ def test_errors_of_ratings_are_counted_by_distance():
     words = Evaluation(np.array(list("abcde")), np.arange(6), truth, predicted, p, "k-fold")
     assert words.distances is None
     assert "mean distance" not in dict(words.averages())
+
+
+def skewed(seed, n=400):
+    """Calibrated probabilities of two classes, of which the second has a share of a tenth."""
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=n) - 2.5
+    share = 1.0 / (1.0 + np.exp(-score))
+    truth = (rng.random(n) < share).astype(int)
+    p = np.column_stack([1 - share, share])
+    return Evaluation(np.array(["no", "yes"]), np.arange(n), truth, p.argmax(axis=1), p, "k-fold")
+
+
+def test_decisions_for_a_metric_have_more_of_it():
+    gains = {"balanced": [], "f1": []}
+    for seed in range(8):
+        found = skewed(seed)
+        decided = found.decided_for("balanced")
+        gains["balanced"].append(decided.balanced_accuracy - found.balanced_accuracy)
+        gains["f1"].append(found.decided_for("f1").macro_f1 - found.macro_f1)
+        assert decided.auc == found.auc
+        assert found.decided_for("auc") is found
+    assert np.mean(gains["balanced"]) > 0.05
+    assert np.mean(gains["f1"]) > 0.02
+    with pytest.raises(ValueError, match="metric='f2'"):
+        skewed(0).decided_for("f2")
+
+
+def test_the_costs_of_balanced_accuracy_divide_by_the_class_shares():
+    found = skewed(1)
+    shares = np.bincount(found.truth) / found.n_labels
+    expected = (found.probabilities / shares).argmax(axis=1)
+    np.testing.assert_array_equal(
+        decide(found.probabilities, found.costs_for("balanced")), expected
+    )
+
+
+def test_decisions_have_the_least_expected_cost():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(4), 50)
+    costs = rng.random((4, 4))
+    by_hand = [
+        min(range(4), key=lambda j: sum(row[i] * costs[i, j] for i in range(4))) for row in p
+    ]
+    assert decide(p, costs).tolist() == by_hand
+    np.testing.assert_array_equal(decide(p, error_costs(np.ones(4))), p.argmax(axis=1))

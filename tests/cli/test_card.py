@@ -58,3 +58,27 @@ def test_new_rows_unlike_the_fit_are_counted(command, table, tmp_path):
     document = command("predict", "m.npz", "new.csv", "--json", "-q").document
     assert document["unlike_fit"] == 1
     assert any("first row 10: '1000'" in note for note in document["drift"])
+
+
+def test_a_metric_decides_predictions_and_is_kept_in_the_model(command, tmp_path):
+    rng = np.random.default_rng(1)
+    group = (np.arange(300) % 10 == 0).astype(int)
+    lines = ["v,w,answer"]
+    for i, g in enumerate(group):
+        label = ("usual", "rare")[g] if i < 200 else ""
+        lines.append(f"{rng.normal() + 1.3 * g},{rng.normal()},{label}")
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    fit = ("fit", "t.csv", "-t", "answer", "-o", "p.csv")
+    plain = command(*fit, "--json", "-q").document
+    ended = command(*fit, "--metric", "balanced", "--model", "m.npz")
+    assert ended.code == 0, ended.err
+    found = command(*fit, "--metric", "balanced", "--json", "-q").document
+    assert found["predicted"]["rare"] > plain["predicted"]["rare"]
+    assert found["metric"] == "balanced"
+    value = found["evaluation"]["balanced_accuracy"]
+    assert value > plain["evaluation"]["balanced_accuracy"]
+    assert f"balanced accuracy: {100 * value:.1f} %" in ended.err
+    (tmp_path / "new.csv").write_text("\n".join([lines[0], *lines[201:]]))
+    again = command("predict", "m.npz", "new.csv", "--json", "-q").document
+    assert again["predicted"]["rare"] == found["predicted"]["rare"]
+    assert command(*fit, "--metric", "balance").code == 2

@@ -13,6 +13,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from ..errors import nearest_name
+from ..evaluation import METRICS
 from ..threads import one_thread
 from .files import TABLE_FORMATS, Column, OutputFiles, write_rows, write_table
 from .models import FittedTable, Predictions, card_path, first_columns, new_classifier
@@ -44,16 +46,13 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOpt
         metavar="COLUMN", default="label",
     )  # fmt: skip
     coerce: bool = option(
-        "Read words in columns of numbers as missing cells; their number is printed.",
+        "Read words among numbers as missing cells.",
         "--coerce",
         default=False,
     )
     model: str | None = option("File to save the classifier to (.npz).", metavar="FILE")
     report: str | None = option("HTML file to write a report to.", metavar="FILE")
-    doubts: str | None = option(
-        "File to write given labels to that the model doubts, most suspicious first.",
-        metavar="FILE",
-    )
+    doubts: str | None = option("File to list given labels in that look wrong.", metavar="FILE")
     keep: bool = option("Copy all input columns to the output.", "--keep", default=False)
     neighbors: int | None = option(
         "Neighbours per row; chosen automatically if unset.", metavar="N", min=1
@@ -63,9 +62,12 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOpt
         default="committee", autocompletion=list_methods,
     )  # fmt: skip
     compare: bool = option(
-        "Compare with logistic regression, a random forest and gradient boosting.",
+        "Compare with other classifiers.",
         "--compare",
         default=False,
+    )
+    metric: str = option(
+        "What to decide for and report: accuracy, balanced, f1 or auc.", default="accuracy"
     )
     class_prior: bool = option(
         "Make predicted class proportions match the labels.", "--class-prior", default=False
@@ -94,7 +96,7 @@ def fit(options: FitOptions) -> None:
     \b
     gdpa fit plants.csv --target species --out predictions.csv --report report.html
     gdpa fit plants.csv --target species --id name --model plants.npz
-    gdpa fit papers.csv --target topic --id paper --edges cites.txt --out topics.csv
+    gdpa fit papers.csv --target author --id paper --edges continues.txt --out a.csv
     cat plants.csv | gdpa fit - --target species > predictions.csv
 
     Writes CSV: row (or the --id column), prediction, probability, margin (lead over the second
@@ -110,6 +112,8 @@ def fit(options: FitOptions) -> None:
         one_thread(),
     ):
         options.kinds()
+        if options.metric not in METRICS:
+            raise ValueError(f"--metric {nearest_name(options.metric, list(METRICS))}")
         if options.edges is not None and options.method != "committee":
             raise ValueError(f"--edges requires --method committee, got {options.method!r}")
         files.claim("--out", options.out, formats=TABLE_FORMATS)
@@ -225,6 +229,8 @@ def _fit(options: FitOptions, task: _Task, output: Output, stages: Stages) -> An
     else:
         classifier.fit(encoder.fit(features, task.labels).transform(features), task.labels)
         adopt_encoder(classifier, encoder)
+    if options.metric != "accuracy":
+        classifier.decide_by(options.metric)
     output.note(f"columns encoded as {classifier.columns_.words()}")
     notes = classifier.encoder_.notes_
     if len(notes) > 8:  # a wide table
@@ -298,6 +304,7 @@ def _summary(
         "unreached": int(model.unreached_.size),
         "held_out": 0 if accuracy is None else accuracy.n_labels,
         "held_out_accuracy": None if accuracy is None else accuracy.estimate,
+        "metric": model.metric_,
         "evaluation": None if accuracy is None else model.evaluate().plain(),
         "accuracy_unknown": model.tuning_.reason or None,
         "doubted_labels": None if accuracy is None else len(model.evaluate().doubts()),
@@ -359,6 +366,11 @@ def _print_summary(options: FitOptions, output: Output, accuracy: Accuracy | Non
     classes = ", ".join(map("{} {}".format, *zip(*result["predicted"].items(), strict=True)))
     output.note(f"{result['labeled']} of {result['rows']} rows had a label; predicted: {classes}")
     output.note(f"accuracy: {accuracy or 'unknown, ' + result['accuracy_unknown']}")
+    if options.metric != "accuracy":
+        names = {"balanced": "balanced_accuracy", "f1": "macro_f1", "auc": "auc"}
+        value = result["evaluation"][names[options.metric]]
+        stated = names[options.metric].replace("_", " ").replace("f1", "F1").replace("auc", "AUC")
+        output.note(f"{stated}: {'unknown' if value is None else f'{100 * value:.1f} %'}")
     if result["baseline"] is not None:
         output.note(result["baseline"]["words"])
     if result["graph_share"] is not None:

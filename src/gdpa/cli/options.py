@@ -34,7 +34,8 @@ GROUPS = {
     "Input": "target labels labeling problem format delimiter header encoding sheet unlabeled "
     "id_column drop column coerce positive rows text image shape class_name edges skip_unknown "
     "duplicates",
-    "Model": "embed offline method method_options laplacian bound graph neighbors class_prior seed",
+    "Model": "embed offline method method_options laplacian bound graph neighbors metric "
+    "class_prior seed",
     "Output and report": "out proof model report doubts keep compare sure all_classes escape log "
     "json",
     "Other": "",
@@ -145,8 +146,8 @@ class TableOptions:
         "in subfolders named by class where the class is known."
     )
     format: str | None = option(
-        "csv, tsv, parquet, feather, excel, json, jsonl, lines (a text per line), npz or libsvm; "
-        "from the file extension if unset."
+        "csv, tsv, parquet, feather, excel, json, jsonl, lines, npz or libsvm; from the file "
+        "extension if unset."
     )
     delimiter: Delimiter = None
     header: bool = option(
@@ -155,7 +156,7 @@ class TableOptions:
         default=True,
     )
     encoding: str | None = option("Encoding of a CSV file; detected if unset.")
-    sheet: str | None = option("Sheet of an Excel file; the first with cells if unset.")
+    sheet: str | None = option("Sheet of an Excel file; the first if unset.")
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..evaluation import decide
 from .files import TABLE_FORMATS, Column, OutputFiles, write_rows
 from .models import first_columns, load_model
 from .options import (
@@ -89,7 +90,8 @@ def predict(options: PredictOptions) -> None:
                 drift = find_drift(fitted.encoder.columns_, features, model.ensemble_.n_samples)
                 output.note(*drift.notes[:8])
             P = model.predict_proba(rows, adjacency=W)
-            predicted = fitted.predictions(P, P.argmax(axis=1), options.sure)
+            codes = P.argmax(axis=1) if model.costs_ is None else decide(P, model.costs_)
+            predicted = fitted.predictions(P, codes, options.sure)
             stages.start("writing")
             given = first_columns(table, options.keep, id_column if ids else None, ids)
             columns: list[tuple[str, Column]] = list(predicted._asdict().items())

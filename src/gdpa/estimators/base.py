@@ -17,7 +17,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..evaluation import Accuracy, Evaluation
+from ..errors import any_error_as_value_error
+from ..evaluation import METRICS, Accuracy, Evaluation, decide
 from ..graph import Links, neighbor_graph
 from ..graph.features import Features, check_features, stored_by_density, warn_about_scales
 from ..graph.picture_features import PictureFeatures
@@ -54,6 +55,7 @@ FloatArray = NDArray[np.float64]
 Labels = NDArray[Any]  # strings, numbers or booleans
 
 RESCALE_KINDS = {"minmax": "min-max", "standard": "standard"}
+DECISION = "decision"  # what a model file keeps of the decisions
 NEEDS_LINKS = "a model fitted with adjacency= on at least three samples"
 
 
@@ -197,6 +199,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.tuning_ = tuning
         self.classes_ = ensemble.labels.classes
         self.transduction_ = self.classes_[ensemble.codes]
+        self.metric_ = "accuracy"
+        self.costs_: FloatArray | None = None
         self.label_scores_ = ensemble.shares
         self.unreached_ = ensemble.unreached
         self.graph_ = first.graph.W
@@ -290,7 +294,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         shares = self._row_shares(X, adjacency)
         ensemble = self.ensemble_
-        labels = ensemble.labels.classes[ensemble.winners(shares)]
+        labels = ensemble.labels.classes[self._winners(shares)]
         if self.abstain_below is None:
             return np.asarray(labels)
         unsure = ensemble.probabilities(shares).max(axis=1) < self.abstain_below
@@ -413,15 +417,75 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if left_out is None:
             return None
         rows, shares = left_out
-        return Evaluation(
+        found = Evaluation(
             classes=self.classes_,
             rows=rows,
             truth=self.ensemble_.labels.codes[rows].astype(np.intp),
-            predicted=self.ensemble_.winners(shares),
+            predicted=self._winners(shares),
             probabilities=self.ensemble_.probabilities(shares),
             source=self.tuning_.source,
             level=level,
         )
+        return found if self.metric_ == "costs" else found.decided_for(self.metric_)
+
+    def decide_by(self, metric: str = "balanced", *, costs: ArrayLike | None = None) -> Any:
+        """Decide predictions for a metric other than accuracy, or by the costs of errors.
+
+        The probabilities stay the same. `predict`, ``transduction_``, ``accuracy_`` and `evaluate`
+        use the decisions from then on; a new fit returns to the largest probability.
+
+        Parameters
+        ----------
+        metric : {"accuracy", "balanced", "f1", "auc"}, default="balanced"
+            Metric that held-out labels choose the decisions for: accuracy, balanced accuracy (the
+            mean recall of the classes) or macro F1. The AUC does not depend on decisions.
+        costs : array-like of shape (n_classes, n_classes), optional
+            Cost of predicting the column's class for a row of the row's class, in the order of
+            ``classes_``. Predictions have the least expected cost.
+
+        Returns
+        -------
+        estimator
+            This object.
+
+        Examples
+        --------
+        >>> import gdpa
+        >>> X = [[0.0], [0.4], [0.5], [0.6], [0.7], [1.0]]
+        >>> model = gdpa.CommitteeClassifier(n_neighbors=2).fit(X, [0, -1, -1, -1, -1, 1])
+        >>> model.decide_by(costs=[[0, 1], [50, 0]]).transduction_.tolist()  # do not miss class 1
+        [0, 1, 1, 1, 1, 1]
+        """
+        check_is_fitted(self)
+        k = self.classes_.size
+        self._decide("accuracy", None)
+        if costs is not None:
+            C = np.asarray(costs, dtype=np.float64)
+            if C.shape != (k, k) or not np.isfinite(C).all() or (C < 0).any():
+                raise ValueError(
+                    f"costs must be non-negative numbers of shape ({k}, {k}), got shape {C.shape}"
+                )
+            self._decide("costs", C)
+        elif metric != "accuracy":
+            self._decide(metric, self.evaluate().costs_for(metric))
+        return self
+
+    def _decide(self, metric: str, costs: FloatArray | None) -> None:
+        """Set how probabilities become labels; None means the largest probability."""
+        self.metric_ = metric
+        self.costs_ = costs
+        ensemble = self.ensemble_
+        codes = ensemble.codes
+        if costs is not None:
+            given = ensemble.labels.codes
+            codes = np.where(given < 0, decide(ensemble.probabilities(), costs), given)
+        self.transduction_ = self.classes_[codes]
+
+    def _winners(self, shares: FloatArray) -> NDArray[np.intp]:
+        """Return the class number that is predicted for each row of shares."""
+        if self.costs_ is None:
+            return self.ensemble_.winners(shares)
+        return decide(self.ensemble_.probabilities(shares), self.costs_)
 
     def graph_share(self, X: object, *, adjacency: object) -> FloatArray:
         """Return the share of each new row's prediction that comes from its links.
@@ -538,7 +602,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"labels has two classes for sample {twice}")
         skipped = np.setdiff1d(self.skipped_, unique)
         options = self._fit_options(classes)
+        decision = (self.metric_, self.costs_)
         self._adopt(ensemble.with_labels(unique, codes[first], options, float(tol)))
+        if decision[1] is not None and decision[1].shape[0] == classes.size:
+            self._decide(*decision)
         self.skipped_ = skipped
         return self
 
@@ -651,7 +718,10 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             data, or classes that are neither numbers nor strings.
         """
         check_is_fitted(self)
-        return save_model(self, path, extra or {})
+        kept = dict(extra or {})
+        if self.costs_ is not None:
+            kept[DECISION] = {"metric": self.metric_, "costs": self.costs_.tolist()}
+        return save_model(self, path, kept)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
@@ -672,7 +742,14 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If the file is damaged, has another version, or contains another kind of object.
         """
-        return load_model(cls, path)
+        model = load_model(cls, path)
+        kept = model.extra_.pop(DECISION, None)
+        if kept is not None:
+            with any_error_as_value_error(f"{path}: the costs of errors are damaged"):
+                model.decide_by(costs=kept["costs"])
+                if kept["metric"] in METRICS:
+                    model.metric_ = str(kept["metric"])
+        return model
 
     def report(
         self,
@@ -744,7 +821,7 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _card(self) -> str:
         ensemble, tuning, k = self.ensemble_, self.tuning_, self.classes_.size
         known = int(ensemble.labels.labeled.size)
-        counts = np.bincount(ensemble.codes, minlength=k)
+        counts = np.array([(self.transduction_ == c).sum() for c in self.classes_])
         listed = ", ".join(f"{c} {n:,}" for c, n in zip(self.classes_[:6], counts, strict=False))
         more = f" and {k - 6} more" if k > 6 else ""
         facts: list[tuple[str, str]] = [
