@@ -429,9 +429,9 @@ def spread() -> Claim:
         title="Labels on a graph in parts",
         says=f"Labels spread over {large['edges']:,} edges in {large['seconds'] / 60:.0f} minutes "
         f"with {large['workers']} workers of {large['worker_peak_gb']} GB, in {large['passes']} "
-        f"passes over the edges. Of {kills['runs'] + kills['failed']} runs with {kills['kills']} "
-        f"kills of workers and clients, {kills['same']} ended with the same predictions, "
-        f"{kills['failed']} had to be repeated, and none ended wrong.",
+        f"passes over the edges. In {kills['runs']} runs, workers and clients were killed "
+        f"{kills['kills']} times: {kills['same']} runs left the predictions of an undisturbed run, "
+        f"and in {kills['failed']} of them the last command reported an error.",
         commands=["python -m benchmarks --case spread spread-kills"],
         commits=f"3e2022c; the largest graph {large['commit']}",
         header=["graph and workers", "seconds", "CPU s", "passes", "GB moved", "GB per worker"],
