@@ -100,6 +100,7 @@ def _boosting() -> Any:
 ROWS: dict[str, Callable[[Any, Any], Answer]] = {
     "gdpa": _ours("CommitteeClassifier"),
     'gdpa, graph="knn"': _ours("GraphClassifier"),
+    "GDPAClassifier": _ours("GDPAClassifier"),
     "LabelSpreading knn": _spreading("knn"),
     "LabelSpreading rbf": _spreading("rbf"),
     "SelfTraining (logistic)": _self_training,
