@@ -105,6 +105,25 @@ def test_a_workbook_that_inflates_is_refused(tmp_path):
     refused_cheaply(path, r"inflates to 2,147,483,647 bytes, more than 300 times")
 
 
+def test_a_workbook_with_more_rows_than_a_sheet_has_is_refused(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    openpyxl.Workbook().save(tmp_path / "good.xlsx")
+    sheet = "xl/worksheets/sheet1.xml"
+    with (
+        zipfile.ZipFile(tmp_path / "good.xlsx") as good,
+        zipfile.ZipFile(tmp_path / "evil.xlsx", "w", zipfile.ZIP_DEFLATED) as evil,
+    ):
+        for name in good.namelist():
+            if name != sheet:
+                evil.writestr(name, good.read(name))
+        with evil.open(sheet, "w") as content:
+            content.write(b"<worksheet><sheetData>")
+            for _ in range(1100):
+                content.write(b"<row><c><v>1</v></c></row>" * 1000)
+            content.write(b"</sheetData></worksheet>")
+    refused_cheaply(tmp_path / "evil.xlsx", "more than 1,048,576 rows")
+
+
 def test_entities_of_a_workbook_are_not_expanded(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.Workbook()

@@ -38,6 +38,7 @@ from .table import (
     is_blank,
     shorten,
 )
+from .write import MAX_SHEET_ROWS
 
 # Bytes per cell of a table in memory: a float64, or the code of a text.
 CELL_BYTES = 8
@@ -55,6 +56,7 @@ SUFFIXES |= {".xlsx": "excel", ".xlsm": "excel", ".xls": "excel", ".ods": "excel
 FILLED_CELL = re.compile(
     rb"<(?:\w+:)?(?:c|row)\s[^>]*?\br=[\"']([A-Z]{0,3})(\d{1,7})[\"'](?:[^>]*[^/>])?>"
 )
+SHEET_ROW = re.compile(rb"<(?:\w+:)?row[\s/>]")
 SUFFIXES |= {".ndjson": "jsonl", ".svmlight": "libsvm", ".svm": "libsvm"}
 
 
@@ -329,9 +331,15 @@ def _check_extent(stream: BinaryIO, name: str) -> None:
         for member in book.namelist():
             if not member.startswith("xl/worksheets/") or not member.endswith(".xml"):
                 continue
-            cells, rows, width, rest = 0, 0, 0, b""
+            cells, rows, width, rest, n_rows = 0, 0, 0, b"", 0
             with book.open(member) as sheet:
                 while part := sheet.read(2**20):
+                    n_rows += len(SHEET_ROW.findall(part))
+                    if n_rows > MAX_SHEET_ROWS:
+                        raise TableError(
+                            f"{name}: {member} has more than {MAX_SHEET_ROWS:,} rows, which no "
+                            "worksheet can have"
+                        )
                     found = list(FILLED_CELL.finditer(text := rest + part))
                     rest = text[found[-1].end() if found else -1000 :][-1000:]
                     cells += len(found)
