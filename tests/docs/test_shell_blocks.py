@@ -105,3 +105,14 @@ def test_the_pages_use_the_files_of_the_examples():
     for file in ("plants.csv", "reviews.csv", "photos", "papers.csv", "borders.txt", "digits.npz"):
         assert file in written
         assert file in text
+
+
+def test_the_first_block_of_the_guide_runs_with_the_example(folder, monkeypatch):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(folder[0])
+    text = (ROOT / "docs/guide.md").read_text("utf-8")
+    block = re.search(r"^```python\n(.*?)^```", text, re.S | re.M)[1]
+    names = {}
+    exec(compile(block, "guide.md", "exec"), names)
+    assert names["model"].accuracy_.estimate > 0.8
+    assert (folder[0] / "plants.npz").exists()
