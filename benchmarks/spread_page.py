@@ -153,6 +153,8 @@ def text(stored: dict[str, Any]) -> str:
         "Estimates of `gdpa distributed plan`, each made before its run, and what was measured:",
         "",
         *_plans(rows),
+        "",
+        "The estimates of WordNet are those of commit 3e2022c, which did not use the load average.",
     ]
     if "spread-kills" in stored:
         parts += ["", _kills(stored["spread-kills"])]
