@@ -424,6 +424,7 @@ def spread() -> Claim:
         for name, cell in results["spread"].items()
         if cell["status"] == "ok" and "worker" in name
     }
+    commits = sorted({cell["commit"] for cell in (*shown.values(), kills)})
     return Claim(
         name="spread",
         title="Labels on a graph in parts",
@@ -433,7 +434,7 @@ def spread() -> Claim:
         f"{kills['kills']} times: {kills['same']} runs left the predictions of an undisturbed run, "
         f"and in {kills['failed']} of them the last command reported an error.",
         commands=["python -m benchmarks --case spread spread-kills"],
-        commits=f"3e2022c; the largest graph {large['commit']}",
+        commits=f"{', '.join(commits)}; the largest graph {large['commit']}",
         header=["graph and workers", "seconds", "CPU s", "passes", "GB moved", "GB per worker"],
         rows=[
             [
@@ -447,6 +448,10 @@ def spread() -> Claim:
             for name, cell in shown.items()
         ],
         notes=["Two busy cores: compare the CPU seconds, not the seconds.", kills["note"]],
+        readme=f"labels on {large['edges'] / 1e6:.0f} million edges in files, two busy cores | "
+        f"{large['seconds'] / 60:.0f} minutes, {large['worker_peak_gb']} GB per process | "
+        "NetworkX with 1 million planar edges "
+        f"{results['spread']['planar, 1e+06 edges, NetworkX']['worker_peak_gb']:.0f} GB",
     )
 
 
