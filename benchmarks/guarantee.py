@@ -1,7 +1,7 @@
 """Is the guarantee of labelling kept, and how many answers does it take?
 
     python -m benchmarks.guarantee --traces FOLDER            # record predictions, once
-    python -m benchmarks.guarantee --traces FOLDER --measure coverage effort mix
+    python -m benchmarks.guarantee --traces FOLDER --measure coverage effort mix kills
     python -m benchmarks.guarantee --write                    # only write GUARANTEE.md again
 
 A trace is a labelling session on a data set: the rows it asks for, and its predictions after 15 to
@@ -23,6 +23,9 @@ guarantee; of the confidences, it knows the mean only. A set without wrong predi
 the predictions when checking them is expected to reach the goal sooner. *One check in five* never
 holds them. *Only random checks* never chooses a row; its model is that of as many chosen rows,
 which flatters it.
+
+*Kills*: a session with three annotators is killed again and again; its log is compared with the
+answers that were sent and acknowledged, and its certificate is verified.
 """
 
 from __future__ import annotations
@@ -30,6 +33,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
+import tempfile
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,6 +50,8 @@ from gdpa.labeling.forecast import RECONSIDER, make_plan
 from gdpa.labeling.goal import Goal
 from gdpa.labeling.proof import Proof
 from gdpa.labeling.question_selector import CHECK_EVERY, CHECKS_FROM
+from gdpa.labeling.records import read_log
+from gdpa.labeling.session_certificate import verify_certificate
 
 from .labeling import OTHERS, TABLES, generated, load
 from .machine import describe
@@ -58,6 +67,7 @@ ANSWERS = 170
 POPULATION = 5000
 MOST_CHECKS = 2000
 MOST_ANSWERS = 500
+ANNOTATORS = ("Ann", "Ben", "Cleo")
 POLICIES = ("as planned", "one check in five", "only random checks")
 SETS = (
     *("digits", *TABLES, *OTHERS),
@@ -360,6 +370,79 @@ def mix(traces: dict[str, Trace], seeds: int) -> dict[str, dict[str, float]]:
     return results
 
 
+def annotate(log: Path, X: Any, y: Any, report: int) -> None:
+    """Label with several annotators until the process is killed; report every answer twice."""
+    session = LabelingSession(X, log=log, goal=0.85)
+    if session.labels:
+        session.refresh()  # so that there are predictions to check from the start
+    session.in_background()  # as the page has it
+
+    def follow() -> None:
+        while True:
+            session.follow()
+            if session.labels:
+                session.refresh()
+            time.sleep(0.01)
+
+    def label(name: str) -> None:
+        while True:
+            rows = session.next(annotator=name)
+            if not rows.size:
+                return
+            row, value = int(rows[0]), str(y[rows[0]])
+            os.write(report, f"sent {row} {value} {name}\n".encode())
+            session.label(row, value, annotator=name)
+            os.write(report, f"saved {row} {value} {name}\n".encode())
+            time.sleep(0.05)
+
+    work = [threading.Thread(target=follow, daemon=True)]
+    work += [threading.Thread(target=label, args=(n,), daemon=True) for n in ANNOTATORS]
+    for thread in work:
+        thread.start()
+    time.sleep(600)
+
+
+def kills(number: int) -> dict[str, Any]:
+    """Kill a session with several annotators again and again; compare its log with the answers."""
+    rng = np.random.default_rng(0)
+    y = np.array(["left", "right"])[np.arange(800) % 2]
+    X = rng.normal(size=(800, 3)) + 2.2 * (y == "right")[:, None]
+    sent: set[str] = set()
+    saved: set[str] = set()
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        for _ in range(number):
+            readable, writable = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(readable)
+                annotate(log, X, y, writable)
+            os.close(writable)
+            with open(readable, "rb") as stream:
+                first = stream.readline()  # from now on, any moment may be the last
+                time.sleep(float(rng.uniform(0.0, 0.5)))
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                for line in (first + stream.read()).decode().splitlines():
+                    do, _, answer = line.partition(" ")
+                    (sent if do == "sent" else saved).add(answer)
+        with LabelingSession(X, log=log) as session:
+            found = {f"{row} {a.value} {a.by}" for row, a in session.answers.items()}
+            content = session.certificate()
+            events = read_log(log.read_bytes(), content["about"]).events
+            statement = verify_certificate(content, events)
+            same = statement.text == session.statement().text
+    return {
+        "kills": number,
+        "annotators": len(ANNOTATORS),
+        "saved": len(saved),
+        "lost": len(saved - found),
+        "invented": len(found - sent),
+        "checks": statement.checks,
+        "certificate": "valid" if same else "another statement",
+    }
+
+
 def made(results: dict[str, Any], part: str) -> str:
     """The command and the commit of a part."""
     found = results[part]
@@ -440,6 +523,16 @@ def write(results: dict[str, Any]) -> None:
         lines += ["", *effort_lines(results)]
     if "mix" in results:
         lines += ["", *mix_lines(results)]
+    if "kills" in results:
+        part = results["kills"]["sets"]
+        lines += ["", "## Kills", ""]
+        lines.append(
+            f"{part['annotators']} annotators in one session, killed {part['kills']} times: "
+            f"{part['saved']:,} answers acknowledged, {part['lost']} lost, {part['invented']} "
+            f"invented; {part['checks']} random checks. The certificate of the resumed session is "
+            f"{part['certificate']}."
+        )
+        lines += ["", made(results, "kills")]
     PAGE.write_text("\n".join(lines) + "\n")
 
 
@@ -455,10 +548,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--traces", type=Path, help="folder of the recorded predictions")
     parser.add_argument(
-        "--measure", nargs="+", choices=("coverage", "effort", "mix"), default=(), metavar="PART"
+        "--measure",
+        nargs="+",
+        choices=("coverage", "effort", "mix", "kills"),
+        default=(),
+        metavar="PART",
     )
     parser.add_argument("--write", action="store_true", help="write the page from the store")
     parser.add_argument("--sessions", type=int, default=2000)
+    parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=21)
     options = parser.parse_args()
     if options.write:
@@ -478,6 +576,9 @@ def main() -> None:
         machine = describe()
         if part == "coverage":
             sets: Any = coverage(traces, options.sessions)
+        elif part == "kills":
+            sets = kills(options.kills)
+            print(sets)
         else:
             sets = {"effort": effort, "mix": mix}[part](traces, options.seeds)
         results = json.loads(STORE.read_text()) if STORE.exists() else {}
