@@ -34,9 +34,15 @@ GROUPS: dict[str, Group] = {
     "gcn": graph_networks.graph_networks,
     "splits": candidates.best_splits,
     "twice": candidates.smoothed_links,
+    "pixels": candidates.pixel_members,
 }
-PLAIN = compare.by_weights(Weights())
-GROUP_KINDS = {"catboost": "table", "gcn": "links", "splits": "table", "twice": "links"}
+GROUP_KINDS = {
+    "catboost": "table",
+    "gcn": "links",
+    "splits": "table",
+    "twice": "links",
+    "pixels": "pictures",
+}
 
 
 def provenance(cache: Path) -> dict[str, Any]:
@@ -61,32 +67,37 @@ def provenance(cache: Path) -> dict[str, Any]:
     }
 
 
-def learned_weights(cache: Path) -> dict[str, Any]:
-    """Return the rule of every recorded kind, and the gain of learning it on left-out sets.
+def learned_weights(cache: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the rules that gain on left-out sets, and what every kind gains.
 
-    The rule is learned from all sets of the kind. If rules learned without a set do not lower the
-    mean of error and balanced error of that set by more than one standard error over sets, the rule
-    without a prior is kept.
+    A rule is learned from all sets of a kind. It replaces the stored one if rules that are learned
+    without a set lower the mean of error and balanced error of that set by more than one standard
+    error over sets.
     """
+    from gdpa.estimators.weights import read_rules
+
+    stored = read_rules()[0]
     found = {}
+    gains = {}
     for kind in KINDS:
         tasks = compare.recorded(cache, "members", kind)
         if not tasks:
             continue
         rules = report.left_out_rules(tasks)
-        change, noise = compare.change_in_both_errors(tasks, compare.by_set(rules), PLAIN)
-        rule = Weights()
+        now = stored[kind]
+        as_stored = compare.by_weights(Weights(now.prior, now.b, now.c))
+        change, noise = compare.change_in_both_errors(tasks, compare.by_set(rules), as_stored)
+        gains[kind] = f"{len(rules)} sets, {len(tasks)} tasks, change {change:+.2f} ± {noise:.2f}"
         if change < -noise:
             lesson = learn.lesson_of(tasks)
             rule = learn.weights_of(lesson, learn.learn(lesson, penalty=report.PENALTY), kind)
-        found[kind] = {
-            "b": round(rule.b, 3),
-            "c": round(rule.c, 3),
-            "prior": {name: round(value, 2) for name, value in rule.prior.items()},
-        }
-        verdict = "learned" if rule.prior else "without a prior"
-        print(f"{kind}: {len(rules)} sets, change {change:+.2f} ± {noise:.2f}: {verdict}")
-    return found
+            found[kind] = {
+                "b": round(rule.b, 3),
+                "c": round(rule.c, 3),
+                "prior": {name: round(value, 2) for name, value in rule.prior.items()},
+            }
+        gains[kind] += ", learned" if kind in found else ", kept"
+    return found, gains
 
 
 def write_weights(found: dict[str, Any], about: dict[str, Any]) -> Path:
@@ -117,6 +128,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--draws", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=30.0, help="stop after this time")
     parser.add_argument("--write", action="store_true", help="store the learned weights")
+    parser.add_argument(
+        "--before", default="", metavar="COMMIT", help="commit of the recorded committee-old"
+    )
     options = parser.parse_args(argv)
     if options.step != "report" and options.cache is None:
         parser.error("--cache is needed: a folder outside the repository")
@@ -138,14 +152,14 @@ def main(argv: list[str] | None = None) -> int:
                 names=tuple(options.sets),
             )
     elif options.step == "learn":
-        found = learned_weights(options.cache)
-        print(json.dumps(found, indent=1))
+        found, gains = learned_weights(options.cache)
+        print(json.dumps({"kinds": found, "gains": gains}, indent=1))
         if options.write:
-            print(write_weights(found, provenance(options.cache)))
+            print(write_weights(found, provenance(options.cache) | {"gains": gains}))
     else:
         if options.cache is not None:
             scores = report.collect(options.cache)
-            scores["provenance"] = provenance(options.cache)
+            scores["provenance"] = provenance(options.cache) | {"before": options.before}
             report.save(scores)
         stored = json.loads(report.STORE.read_text(encoding="utf-8"))
         report.PAGE.write_text(report.page(stored), encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,16 +75,7 @@ def smoothed_links(task: Task) -> dict[str, Prediction]:
     }
 
 
-def picture_members(task: Task) -> dict[str, Prediction]:
-    """Run the members on features that are learned from the pictures instead of pixels."""
-    from gdpa.graph.picture_features import PictureFeatures
-
-    shape = (*task.data.shape, 1)[:3]
-    start = time.process_time()
-    learned = PictureFeatures.fit(task.data.X, shape)
-    X = learned.transform(task.data.X)
-    seconds = time.process_time() - start
-    found = predictions(replace(task, data=replace(task.data, X=X)))
-    first = next(iter(found))
-    found[first] = replace(found[first], seconds=found[first].seconds + seconds)
-    return {f"{name} of picture features": one for name, one in found.items()}
+def pixel_members(task: Task) -> dict[str, Prediction]:
+    """Run the members on the pixels of pictures instead of learned features."""
+    found = predictions(task, features_of_pictures=False)
+    return {f"{name} of pixels": one for name, one in found.items()}

@@ -18,6 +18,11 @@ from .replay import Replay, Weights
 
 LEARNED_ROWS = 200  # of a task
 START = (0.0, 0.5)  # log b and c
+# Ranges of priors, log b and c. With a larger c, one member would get all the weight if there are
+# many more labels than in the recorded tasks.
+PRIOR_RANGE = (-6.0, 6.0)
+LOG_B_RANGE = (-3.0, 3.0)
+C_RANGE = (0.0, 0.5)
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def learn(
 
     n_members = len(lesson.members)
     x0 = np.concatenate([np.zeros(n_members), START]) if start is None else start
-    bounds = [(-6.0, 6.0)] * n_members + [(-3.0, 3.0), (0.0, 1.0)]
+    bounds = [PRIOR_RANGE] * n_members + [LOG_B_RANGE, C_RANGE]
     weights = task_weights(lesson, without)
     arguments = (lesson, weights, penalty)
     found = minimize(objective, x0, arguments, jac=True, method="L-BFGS-B", bounds=bounds)

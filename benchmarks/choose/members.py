@@ -57,26 +57,26 @@ def label_folds(codes: Any) -> Any:
     return stratified_folds(codes, N_FOLDS) if enough else None
 
 
-def fit_data(task: Task) -> FitData:
-    """Return the data as members see it."""
+def fit_data(task: Task, *, features_of_pictures: bool = True) -> FitData:
+    """Return the data as members see it; pictures through learned features or as pixels."""
     estimator = CommitteeClassifier(n_jobs=1)
     _, X, labels, options, _ = estimator._prepare(task.data.X, task.codes)
     links = None
     pictures = None
     if task.data.links is not None:
         links = check_links(task.data.links, X.shape[0])
-    elif task.data.kind != "table":
+    elif task.data.kind != "table" and features_of_pictures:
         pictures = learn_pictures(X, labels, options)
     if pictures is not None:
         X = pictures.transform(X)
     return given_data(X, labels, options, links, of_pictures=pictures is not None)
 
 
-def predictions(task: Task) -> dict[str, Prediction]:
+def predictions(task: Task, *, features_of_pictures: bool = True) -> dict[str, Prediction]:
     """Try and fit every member of the task's kind of data."""
     found = {}
     with warnings.catch_warnings(action="ignore"):
-        data = fit_data(task)
+        data = fit_data(task, features_of_pictures=features_of_pictures)
         views = Views(data, fold_numbers(data))
         sample = subsample(data)
         on_sample = views.on_sample(sample)

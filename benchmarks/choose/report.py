@@ -22,7 +22,7 @@ from .replay import Replay, Weights
 HERE = Path(__file__).resolve().parents[1]
 STORE = HERE / "choose.json"
 PAGE = HERE / "DECISIONS.md"
-PENALTY = 0.01
+PENALTY = 0.03
 BEFORE = "committee before"
 NOW = "committee"
 LEARNED = "learned weights"
@@ -161,15 +161,15 @@ def splits(cache: Path) -> Scores:
 
 def picture_features(cache: Path) -> Scores:
     """Score members on pixels and on features learned from the pictures."""
-    tasks = compare.recorded(cache, "members", "pictures")
-    others = compare.recorded(cache, "picture-members", "pictures")
-    if not others:
+    features = compare.recorded(cache, "members", "pictures")
+    pixels = compare.recorded(cache, "pixels", "pictures")
+    if not pixels:
         return {}
-    names = sorted({name for task in others for name in task.record.models})
+    names = sorted({name for task in pixels for name in task.record.models})
     groups = {
-        "pixels": joined(tasks, others, []),
-        "picture features": others,
-        "pixels and picture features": joined(tasks, others, names),
+        "pixels": pixels,
+        "picture features": features,
+        "pixels and picture features": joined(features, pixels, names),
     }
     rule = compare.by_weights(Weights())
     return {name: compare.score(group, {"": rule})[""] for name, group in groups.items()}
@@ -398,7 +398,9 @@ def page(found: dict[str, Any]) -> str:
         "for error and balanced error a negative number is a gain, for AUC a positive one.",
         "",
         f"Recorded at commit {about.get('commit', 'unknown')} on {about.get('date', 'unknown')}: "
-        f"{about.get('sets', 'unknown')}. Load of the machine: {about.get('load', 'unknown')}.",
+        f"{about.get('sets', 'unknown')}. Load of the machine: {about.get('load', 'unknown')}. The",
+        f"committee before is that of commit {about.get('before') or 'unknown'}; others, members",
+        "on pixels, and candidates for members were recorded at that commit, too.",
         "",
         "## Decisions",
         "",
