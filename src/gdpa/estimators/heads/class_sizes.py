@@ -1,4 +1,4 @@
-"""Class sizes: joint labelling of a graph with plausible class sizes, for very few labels.
+"""Class sizes: joint labelling of a graph with plausible class sizes, for few labels.
 
 The solver is threshold dynamics (:mod:`gdpa.solvers.class_sizes`). With many samples, edges between
 nodes with common neighbours get larger weights (:func:`shared_neighbor_weights`). The expected

@@ -1,4 +1,4 @@
-"""Gaussian classes: linear or quadratic discriminant analysis of standardised columns.
+"""Gaussian classes of standardised columns, with a shared covariance or one of their own.
 
     log p(c | x) = log pi_c - 1/2 log det S_c - 1/2 (x - mu_c)^T S_c^-1 (x - mu_c) + const
 
