@@ -488,10 +488,6 @@ def spread() -> Claim:
             for name, cell in shown.items()
         ],
         notes=["Two busy cores: compare the CPU seconds, not the seconds.", kills["note"]],
-        readme=f"labels on {large['edges'] / 1e6:.0f} million edges in files, two busy cores | "
-        f"{large['seconds'] / 60:.0f} minutes, {large['worker_peak_gb']} GB per process | "
-        "NetworkX with 1 million planar edges "
-        f"{results['spread']['planar, 1e+06 edges, NetworkX']['worker_peak_gb']:.0f} GB",
     )
 
 
