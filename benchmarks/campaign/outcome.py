@@ -15,7 +15,13 @@ RIGHT, CLEAR, WRONG = "right", "clear error", "wrong"
 
 # Whose words a user understands: ours, and those of scikit-learn's checks of X and y. A library
 # that was handed something impossible by our code raises ValueErrors, too; those are faults.
-SPEAKERS = ("gdpa", "sklearn/utils/validation", "sklearn/utils/multiclass", "narwhals")
+SPEAKERS = (
+    "gdpa",
+    "sklearn/utils/validation",
+    "sklearn/utils/_param_validation",
+    "sklearn/utils/multiclass",
+    "narwhals",
+)
 
 
 class WrongError(AssertionError):

@@ -1,5 +1,7 @@
 """Write the page of a long run: ``python -m benchmarks.campaign.page RUN.json... > PAGE.md``.
 
+With ``--earlier PAGE.md``, the run on that page is kept as an earlier one.
+
 A whole run: ``python -m benchmarks.campaign --cases 100000 --out RUN.json``. ``python -m
 benchmarks.campaign.page --fuzz`` changes the line on fuzzing in ``docs/reliability.md`` only.
 """
@@ -139,8 +141,8 @@ def update_fuzzing() -> None:
     RELIABILITY.write_text(head + fuzzing() + rest.split(END, 1)[1])
 
 
-def page(runs: list[dict[str, Any]]) -> str:
-    """Return the page in Markdown."""
+def page(runs: list[dict[str, Any]], before: str = "") -> str:
+    """Return the page in Markdown, with the section of an earlier run."""
     counts: dict[str, dict[str, Any]] = {}
     compared: dict[str, dict[str, int]] = {}
     for run in runs:
@@ -166,12 +168,24 @@ def page(runs: list[dict[str, Any]]) -> str:
             f"| {name} | {row['tried']} | {row['exception']} | {row['nan']} | {row['too long']} |"
             for name, row in compared.items()
         ]
+    if before:
+        lines.append(("" if not failures or compared else "\n") + before.rstrip("\n"))
     return "\n".join(lines) + "\n" + TAIL.format(fuzzing=fuzzing())
 
 
+def earlier_run(text: str) -> str:
+    """Return the run on an older page, as a section of its own."""
+    run = text.split("## A long run\n", 1)[1].split("\n## ", 1)[0]
+    return f"## An earlier run\n{run.rstrip()}\n"
+
+
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--fuzz"]:
+    names = sys.argv[1:]
+    if names == ["--fuzz"]:
         update_fuzzing()
         sys.exit()
-    loaded = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
-    print(page(loaded), end="")
+    before = ""
+    if names[:1] == ["--earlier"]:
+        before = earlier_run(Path(names[1]).read_text())
+        names = names[2:]
+    print(page([json.loads(Path(name).read_text()) for name in names], before), end="")
