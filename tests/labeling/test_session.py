@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -539,3 +541,19 @@ def test_a_column_whose_range_overflows_is_refused_before_any_answer(tmp_path):
     with pytest.raises(ValueError, match="column 0; their range overflows"):
         LabelingSession(X, log=tmp_path / "labels.jsonl")
     assert not (tmp_path / "labels.jsonl").exists()
+
+
+def test_a_clock_that_jumps_changes_no_answer(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    now = itertools.cycle([2e9, 1e9, 0.0, 1.7e9])
+    plain = time.gmtime
+    monkeypatch.setattr(time, "gmtime", lambda: plain(next(now)))
+    with gdpa.LabelingSession(X, log=tmp_path / "log") as session:
+        for row in (30, 31, 32, 33):
+            session.label(row, "xy"[row % 2], annotator="a")
+        assert session.undo(annotator="a") == 33  # the last answer, not the one with the last time
+        kept = dict(session.labels)
+    with gdpa.LabelingSession(X, log=tmp_path / "log") as session:
+        assert dict(session.labels) == kept
+        assert not session.log_notes
+        assert session.undo(annotator="a") == 32
