@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from gdpa import memory
+from gdpa import GDPAClassifier, memory
 from gdpa.graph import full_graph, neighbor_graph
 from gdpa.graph.neighbors import NeighborIndex
 from gdpa.memory import available_memory, check_memory
@@ -73,3 +73,12 @@ def test_answer_is_refused(one_megabyte):
     index = NeighborIndex(np.arange(3000.0)[:, None])
     with pytest.raises(MemoryError, match="2000 neighbours of 3000 points"):
         index.neighbors(2000)
+
+
+def test_the_largest_run_of_the_paper_is_refused_as_a_full_graph(monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 24 * 10**9)
+    X = np.random.default_rng(0).normal(size=(24_432, 3))
+    y = np.where(np.arange(24_432) < 100, np.arange(24_432) % 2, -1)
+    for variant in ("repaired", "published"):
+        with pytest.raises(MemoryError, match="full graph of 24432 nodes needs about"):
+            GDPAClassifier(graph="full", variant=variant).fit(X, y)

@@ -83,7 +83,7 @@ undocumented exception, a crash, a hang (more than 10 s of processor time), a fa
 or a changed file. Every case has a seed: `python -m benchmarks.campaign --only fits --seed 7`
 repeats one. The tests run some cases with fixed seeds.
 
-## A long run
+## The last run
 """
 
 TAIL = """
@@ -175,7 +175,7 @@ def page(runs: list[dict[str, Any]], before: str = "") -> str:
 
 def earlier_run(text: str) -> str:
     """Return the run on an older page, as a section of its own."""
-    run = text.split("## A long run\n", 1)[1].split("\n## ", 1)[0]
+    run = text.split("## The last run\n", 1)[1].split("\n## ", 1)[0]
     return f"## An earlier run\n{run.rstrip()}\n"
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import gdpa
-from gdpa import BinaryQuadratic, GraphProblem, solve
+from gdpa import BinaryQuadratic, GDPAClassifier, GraphClassifier, GraphProblem, solve
 from gdpa.graph import full_graph
 from gdpa.solvers import sdr_form, signed_search
 
@@ -50,6 +50,12 @@ WORK = {
     "triangles": (
         signs,
         lambda p: solve(p, method="search", bound="triangle", effort=0.01, time_limit=1e6),
+    ),
+    "fit": (classes, lambda c: GraphClassifier(graph="full").fit(*c)),
+    "fit of the paper": (classes, lambda c: GDPAClassifier(graph="full").fit(*c)),
+    "published fit": (
+        classes,
+        lambda c: GDPAClassifier(graph="full", variant="published").fit(*c),
     ),
 }
 

@@ -27,6 +27,7 @@ from ..graph.neighbor_graph import (
 )
 from ..memory import check_memory
 from ..problem import ClassProblem
+from ..solvers.registry import get_solver
 from ..system import LabeledSystem, ReorderedGraph
 from .labels import LabelCoding
 from .options import CheckedOptions, Laplacian
@@ -211,8 +212,10 @@ def graph_candidates(
         return [given_graph(X, laplacian)]
     if options.graph == "full":
         n, width = X.shape[0], options.bandwidth
+        # Measured: the graph, its Laplacian and the systems of the tuning, then the method.
+        per_pair = 45.0 + 0.5 * get_solver(options.method).bytes_per_edge
         check_memory(
-            28.0 * n * n, f"the full graph of {n} nodes", "use graph='knn', which is sparse"
+            per_pair * n * n, f"the full graph of {n} nodes", "use graph='knn', which is sparse"
         )
         W = check_adjacency(full_graph(X, bandwidth=width, n_jobs=options.n_jobs))
         scales = node_scales(X, width, n_jobs=options.n_jobs)
