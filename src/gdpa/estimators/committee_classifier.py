@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..graph import Links
+from ..graph.picture_features import PictureFeatures
+from ..graph.rescale import Rescaler
 from ..threads import one_thread
 from .base import BaseClassifier, Labels
 from .committee import fit_committee
@@ -216,16 +218,12 @@ class CommitteeClassifier(BaseClassifier):
             if labels.classes.size == 1 or A.shape[0] < 3:
                 ensemble = fit_single_graph(A, labels, options, rescaler=rescaler)
             else:
-                pictures = None
+                seen: Rescaler | PictureFeatures | None = rescaler
                 if links is None and rescaler is None and not hasattr(fitted, "encoder_"):
-                    pictures = learn_pictures(A, labels, options)
+                    seen = learn_pictures(A, labels, options)
+                    A = A if seen is None else seen.transform(A)
                 ensemble = fit_committee(
-                    A if pictures is None else pictures.transform(A),
-                    labels,
-                    options,
-                    links=links,
-                    models=models,
-                    rescaler=rescaler if pictures is None else pictures,
+                    A, labels, options, links=links, models=models, rescaler=seen
                 )
         fitted._adopt(ensemble)
         self.__dict__ = fitted.__dict__

@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 
 Leaves = NDArray[np.int32]
 
-# Cells per block of rows in a walk; number of rows up to which threads cost more than they save.
-BLOCK, FEW = 2**21, 2_000
+BLOCK = 2**21  # cells per block of rows in a walk
+FEW = 2_000  # rows up to which threads cost more than they save
 # Powers of two between which a column's largest value is safe in single precision. Others are
 # rescaled: scikit-learn's trees treat values within 1e-7 of each other as equal.
-ORDINARY, SMALL = 60, -10
+ORDINARY = 60
+SMALL = -10
 FLOAT32 = float(np.finfo(np.float32).max) / 4.0  # the range of a column must not overflow
 
 
