@@ -405,8 +405,9 @@ def annotate(log: Path, X: Any, y: Any, report: int) -> None:
 def kills(number: int) -> dict[str, Any]:
     """Kill a session with several annotators again and again; compare its log with the answers."""
     rng = np.random.default_rng(0)
-    y = np.array(["left", "right"])[np.arange(800) % 2]
-    X = rng.normal(size=(800, 3)) + 2.2 * (y == "right")[:, None]
+    n = 40 * number  # more than are answered between two kills
+    y = np.array(["left", "right"])[np.arange(n) % 2]
+    X = rng.normal(size=(n, 3)) + 2.2 * (y == "right")[:, None]
     sent: set[str] = set()
     saved: set[str] = set()
     with tempfile.TemporaryDirectory() as folder:
