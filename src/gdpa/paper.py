@@ -74,12 +74,14 @@ def alignment(A: Array, guess: Array | None = None) -> Array:
 def binary_classification(L: Array, x_hat: Array) -> tuple[float, Array]:
     """Solve eq:binaryClass by trying all signs that agree with the known labels."""
     unknown = np.flatnonzero(x_hat == 0)
-    best, best_x = np.inf, x_hat
+    best = np.inf
+    best_x = x_hat
     for signs in product([-1.0, 1.0], repeat=len(unknown)):
         x = x_hat.astype(float)
         x[unknown] = signs
         if glr(L, x) < best:
-            best, best_x = glr(L, x), x
+            best = glr(L, x)
+            best_x = x
     return best, best_x
 
 
@@ -200,7 +202,8 @@ def sdp(
     n = len(constant)
     rows, columns = np.triu_indices(n)
     order = np.lexsort((rows, columns))  # the upper triangle, column by column
-    rows, columns = rows[order], columns[order]
+    rows = rows[order]
+    columns = columns[order]
     scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
     entries = np.column_stack([scale * A[rows, columns] for A in matrices])
     fixed = scale * constant[rows, columns]
@@ -279,7 +282,8 @@ def lp(
     -A_ij v_j / v_i, and the left-end of row i is (A v)_i / v_i, which is affine in y and z.
     """
     known = x_hat[x_hat != 0]
-    n, v = len(x_hat) + 1, 1.0 / s
+    n = len(x_hat) + 1
+    v = 1.0 / s
     zero = np.zeros(n + len(known))
     fixed = (matrix(zero[:n], zero[n:]) @ v) / v
     columns = [(matrix(e[:n], e[n:]) @ v) / v - fixed for e in np.eye(n + len(known))]

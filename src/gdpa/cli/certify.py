@@ -66,7 +66,8 @@ def certify(options: CertifyOptions) -> None:
                 stages.start("solve", options.method)
                 solution = solve(problem, options.method)
                 output.converged &= solution.converged
-                signs, source = solution.labels, f"solved by {solution.method}"
+                signs = solution.labels
+                source = f"solved by {solution.method}"
                 if options.out is not None:
                     found = Labeling.of(known, [solution])
                     files.text("--out", found.csv(network, known, escape=options.escape))

@@ -17,7 +17,8 @@ from .models import new_classifier
 from .options import RunOptions, option
 from .output import Output, Stages
 
-LABELS_PER_CLASS, DRAWS = 5, 3
+LABELS_PER_CLASS = 5
+DRAWS = 3
 CAPTION = f"Accuracy with {LABELS_PER_CLASS} labels per class, mean over {DRAWS} random draws"
 
 
@@ -38,7 +39,8 @@ def demo(options: DemoOptions) -> None:
     with Output("demo", json=options.json, quiet=options.quiet) as output:
         with OutputFiles() as files, Stages(output) as stages, one_thread():
             files.claim("--out", options.out, stdout=False)
-            rows, models = [], []
+            rows = []
+            models = []
             stages.start("compare")
             for row, model in _compare():
                 rows.append(row)
@@ -104,7 +106,9 @@ def _compare() -> Iterator[tuple[dict[str, Any], Any]]:
         # Tables are given with column names, pictures as an array of pixels.
         table = dict(zip(data.feature_names, data.data.T, strict=True)) if name != "digits" else Z
         for method, new in methods.items():
-            accuracies, seconds, models = [], [], []
+            accuracies = []
+            seconds = []
+            models = []
             for draw in range(DRAWS):
                 known = _few_labels(y, draw)
                 start = time.perf_counter()

@@ -42,9 +42,12 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOpt
     """Options of ``gdpa fit``."""
 
     target: str = option(
-        "Column of labels; empty where unknown.", "--target", "-t",
-        metavar="COLUMN", default="label",
-    )  # fmt: skip
+        "Column of labels; empty where unknown.",
+        "--target",
+        "-t",
+        metavar="COLUMN",
+        default="label",
+    )
     coerce: bool = option(
         "Read words among numbers as missing cells.",
         "--coerce",
@@ -58,9 +61,12 @@ class FitOptions(RunOptions, OutputOptions, EdgeOptions, EmbedOptions, ColumnOpt
         "Neighbours per row; chosen automatically if unset.", metavar="N", min=1
     )
     method: str = option(
-        "committee (an ensemble), or a solver from gdpa methods.", "--method", "-m",
-        default="committee", autocompletion=list_methods,
-    )  # fmt: skip
+        "committee (an ensemble), or a solver from gdpa methods.",
+        "--method",
+        "-m",
+        default="committee",
+        autocompletion=list_methods,
+    )
     compare: bool = option(
         "Compare with other classifiers.",
         "--compare",
@@ -288,7 +294,8 @@ def _summary(
     fitted: FittedTable, task: _Task, predicted: Predictions, compared: Baselines | None
 ) -> dict[str, Any]:
     """Return the result for JSON, with the accuracy on held-out labels."""
-    model, labels = fitted.model, task.labels
+    model = fitted.model
+    labels = task.labels
     codes = model.ensemble_.labels.codes
     known = codes >= 0
     accuracy = model.accuracy_

@@ -96,7 +96,8 @@ class FittedTable:
         """Return predictions; all are unsure if there were too few labels to hold any out."""
         least = self.about.get("sure", 0.75) if sure is None else sure
         rows = np.arange(codes.size)
-        top, others = P[rows, codes], P.copy()
+        top = P[rows, codes]
+        others = P.copy()
         others[rows, codes] = 0.0
         unsure = (top < least) | (not self.model.ensemble_.calibrated)
         return Predictions(self.model.classes_[codes], top, top - others.max(axis=1), unsure)

@@ -127,9 +127,12 @@ class GraphOptions(RunOptions, OutputOptions):
         "file of couplings, and there are no labels."
     )
     method: str = option(
-        "Solver; gdpa methods lists them.", "--method", "-m",
-        default="auto", autocompletion=list_methods,
-    )  # fmt: skip
+        "Solver; gdpa methods lists them.",
+        "--method",
+        "-m",
+        default="auto",
+        autocompletion=list_methods,
+    )
     laplacian: str = option("combinatorial or normalized.", default="combinatorial")
     unlabeled: str | None = option("Value of an unknown label, besides empty.")
     format: str | None = option("mtx, csv, npz or graphml; from the file extension if unset.")
@@ -331,12 +334,16 @@ def read_defaults(command: Any, args: Sequence[str], known: Sequence[str]) -> di
 def _checked(command: Any, values: dict[str, Any], where: str) -> dict[str, Any]:
     """Return the values by parameter; raise ValueError for an unknown name."""
     groups = getattr(command, "commands", {})
-    names = {} if groups else {
-        name.removeprefix("--"): parameter.name
-        for parameter in command.params
-        for name in parameter.opts
-        if name.startswith("--") and name.removeprefix("--") not in WRITTEN
-    }  # fmt: skip
+    names = (
+        {}
+        if groups
+        else {
+            name.removeprefix("--"): parameter.name
+            for parameter in command.params
+            for name in parameter.opts
+            if name.startswith("--") and name.removeprefix("--") not in WRITTEN
+        }
+    )
     checked = {}
     for name, value in values.items():
         if name in groups and isinstance(value, dict):

@@ -26,7 +26,12 @@ from rich.text import Text
 
 from ..errors import ConvergenceWarning, DegenerateProblemWarning, UnreachedWarning
 
-DONE, NOT_CONVERGED, BAD_INPUT, INTERNAL, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 70, 130, 141
+DONE = 0
+NOT_CONVERGED = 1
+BAD_INPUT = 2
+INTERNAL = 70
+INTERRUPTED = 130
+PIPE_CLOSED = 141
 
 
 def clean(text: object) -> str:
@@ -63,7 +68,9 @@ class Output:
     """
 
     def __init__(self, command: str, *, json: bool = False, quiet: bool = False) -> None:
-        self.command, self.json, self.quiet = command, json, quiet
+        self.command = command
+        self.json = json
+        self.quiet = quiet
         self.console = Console(stderr=True, highlight=False)
         self.converged = True
         self.result: dict[str, Any] = {}
@@ -152,9 +159,11 @@ class Output:
         if os.environ.get("GDPA_DEBUG"):
             self.console.print_exception()
         if isinstance(error, MemoryError):
-            text, code = f"not enough memory: {error}", BAD_INPUT
+            text = f"not enough memory: {error}"
+            code = BAD_INPUT
         elif isinstance(error, ValueError | TypeError | OSError | ImportError):
-            text, code = clean(error), BAD_INPUT
+            text = clean(error)
+            code = BAD_INPUT
         else:
             text = f"{type(error).__name__}: {error} (a bug in gdpa; GDPA_DEBUG=1 shows where)"
             code = INTERNAL

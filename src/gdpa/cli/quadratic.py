@@ -153,7 +153,8 @@ def read_quadratic(options: GraphOptions) -> tuple[Couplings, BinaryQuadratic]:
     """Read a file of couplings; return them and the problem."""
     if options.labels is not None:
         raise ValueError("--problem and --labels exclude each other")
-    path, kind = options.graph, str(options.problem)
+    path = options.graph
+    kind = str(options.problem)
     couplings = read_couplings(path, kind, format=options.format, delimiter=options.delimiter)
     try:
         if kind == "max-cut":

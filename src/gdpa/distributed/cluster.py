@@ -140,10 +140,13 @@ class Runner:
         *,
         dashboard: bool = False,
     ) -> None:
-        self.client, self.manifest, self.folder = client, manifest, manifest.folder
+        self.client = client
+        self.manifest = manifest
+        self.folder = manifest.folder
         self._report = report or (lambda event: None)
         self.seconds: dict[str, float] = {}
-        self.current, self._started = "", 0.0
+        self.current = ""
+        self._started = 0.0
         self.dashboard = ""
         if dashboard and not isinstance(client, InProcess):
             self.dashboard = str(client.dashboard_link)

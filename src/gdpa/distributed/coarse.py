@@ -159,7 +159,9 @@ def make_level(rows: GroupRows, system: GroupSystem, dead: NDArray[np.bool_], si
         live = ~dead[block.span]
         row = np.repeat(np.arange(own.shape[0], dtype=np.int32), np.diff(own.indptr))
         inside = (mine[row] == mine[own.indices]) & live[row] & live[own.indices]
-        row, column, weight = row[inside], own.indices[inside], own.data[inside]
+        row = row[inside]
+        column = own.indices[inside]
+        weight = own.data[inside]
         if system.scale is not None:
             scale = system.scale[block.span]
             weight = weight * scale[row] * scale[column]

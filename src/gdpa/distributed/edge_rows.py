@@ -83,7 +83,9 @@ def build_edge_rows(
     nodes = np.union1d(row_keys, label_keys[label])
     row = np.searchsorted(nodes, row_keys)[row]
     is_edge = (row_key != column_key) & (weight > 0)
-    row, column_key, weight = row[is_edge], column_key[is_edge], weight[is_edge]
+    row = row[is_edge]
+    column_key = column_key[is_edge]
+    weight = weight[is_edge]
     del row_key, is_edge
 
     column_keys, column = np.unique(column_key, return_inverse=True)

@@ -248,7 +248,9 @@ def save_names(output: Output, base: str, names: Names, layout: Layout) -> list[
 
 def load_names(folder: Folder, bases: list[str], ends: list[list[int]], part: int) -> Names:
     """Return each name of a part once, sorted by key."""
-    keys, contents, sizes = [], [], []
+    keys = []
+    contents = []
+    sizes = []
     for base, own in zip(bases, ends, strict=True):
         first, last = own[part : part + 2]
         (key,) = folder.load(base, "name_key", start=first, stop=last)

@@ -82,9 +82,12 @@ def choose_self_loop(
     right = to_shares(scores, labeled_prior(codes, n_classes)).argmax(axis=1) == codes[held_out]
     source = "given" if given is not None else "one fold held out" if one_fold else "3 folds"
     return SelfLoopChoice(
-        self_loop, source, float(right[seen].mean()), int(seen.sum()),
+        self_loop,
+        source,
+        float(right[seen].mean()),
+        int(seen.sum()),
         fit_sharpness(scores, codes[held_out]),
-    )  # fmt: skip
+    )
 
 
 def finished_model(folder: Folder) -> tuple[Manifest, dict[str, Any]]:

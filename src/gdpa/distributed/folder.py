@@ -124,7 +124,8 @@ class Folder:
             row = dtype.itemsize * int(np.prod(shape[1:], dtype=np.int64))
             end = offset + shape[0] * row
             stop = shape[0] if stop is None else min(stop, shape[0])
-            low, high = offset + start * row, offset + max(start, stop) * row
+            low = offset + start * row
+            high = offset + max(start, stop) * row
             blocks = _checked(file, head, _seed(name), end, low // BLOCK, -(-high // BLOCK))
             if blocks is None:
                 raise DamagedFileError(f"{self.url}/{name}")

@@ -255,7 +255,8 @@ class GraphPiece:
 def choose_piece(edges: Edges, labels: NodeLabels) -> GraphPiece:
     """Return the edges between the nodes closest to one of the labels."""
     keys, place = np.unique(np.concatenate([edges.source, edges.target]), return_inverse=True)
-    source, target = place[: edges.source.size], place[edges.source.size :]
+    source = place[: edges.source.size]
+    target = place[edges.source.size :]
     weight = np.ones(source.size) if edges.weight is None else edges.weight
     position = np.minimum(np.searchsorted(keys, labels.keys), keys.size - 1)
     present = np.flatnonzero(keys[position] == labels.keys)

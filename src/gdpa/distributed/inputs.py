@@ -245,7 +245,8 @@ def open_inputs(patterns: str | Sequence[str], *, piece_rows: int = 250_000) -> 
             errors_as_table_error(f"{path} is not a readable Parquet file", OSError, ValueError),
             parquet.ParquetFile(_source(path)) as file,
         ):
-            meta, arrow = file.metadata, file.schema_arrow
+            meta = file.metadata
+            arrow = file.schema_arrow
         here = tuple((field.name, str(field.type)) for field in arrow)
         schema = schema or here
         names = [name for name, _ in here]
@@ -300,7 +301,8 @@ def _runs(sizes: Sequence[int], limit: int) -> Iterator[tuple[tuple[int, ...], i
         if groups and total + size > limit:
             yield tuple(groups), start, total
             start += total
-            groups, total = [], 0
+            groups = []
+            total = 0
         if size:
             groups.append(number)
             total += size
@@ -309,7 +311,8 @@ def _runs(sizes: Sequence[int], limit: int) -> Iterator[tuple[tuple[int, ...], i
 
 def _difference(path: str, schema: Schema, other: str, here: Schema) -> str:
     """Describe the first difference between the columns of two files."""
-    ours, theirs = dict(schema), dict(here)
+    ours = dict(schema)
+    theirs = dict(here)
     for name in {**ours, **theirs}:
         if ours.get(name) != theirs.get(name):
             return (

@@ -405,7 +405,8 @@ class Iteration:
 
     def _save(self, position: Position) -> None:
         """Write the state; then forget how it was computed."""
-        groups, name = self.groups, self.solve.name
+        groups = self.groups
+        name = self.solve.name
         self.slot = 1 - self.slot
         groups.gather(save_state, groups.rows, self.state, name, self.slot)
         save_state(groups.hubs, self.hub_state, name, self.slot)

@@ -323,7 +323,8 @@ class _Spread:
         """Run the unfinished stages."""
         runner = self.runner
         plan, loops, aim = self._plan()
-        n_parts, n_hubs = plan["n_parts"], plan["n_hubs"]
+        n_parts = plan["n_parts"]
+        n_hubs = plan["n_hubs"]
         rows, hubs = self._build(plan)
         solver = PartSolver(
             runner,
@@ -393,7 +394,8 @@ class _Spread:
 
     def _plan(self) -> tuple[dict[str, Any], int, float]:
         """Sample the edges and choose parts; return the plan, self-loops, and the residual."""
-        runner, manifest = self.runner, self.runner.manifest
+        runner = self.runner
+        manifest = self.runner.manifest
         n_entries = 2 * self.inputs.n_rows
         if "n_parts" not in manifest.data:  # must not change if the run continues
             default = default_parts(n_entries, runner.n_workers, self.options.part_entries)
@@ -470,7 +472,8 @@ class _Spread:
         largest_degree: float,
     ) -> tuple[list[str], list[Convergence], float]:
         """Solve Poisson's equation; also return the standard deviation of the potentials."""
-        labels, folder = self.labels, self.runner.folder
+        labels = self.labels
+        folder = self.runner.folder
         tags = read_label_tags(folder, parts, labels.codes.size)
         problem = PoissonProblem.of(labels.codes, tags, len(labels.classes))
         targets = "plan/poisson.targets.npy"

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ..version import __version__
 from .folder import DamagedFileError, Folder, to_plain
 
-NAME, VERSION = "manifest.json", 5
+NAME = "manifest.json"
+VERSION = 5
 
 
 @dataclass(frozen=True)

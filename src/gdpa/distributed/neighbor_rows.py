@@ -25,7 +25,8 @@ def build_rows(
 ) -> dict[str, Any]:
     """Build the rows of a part from its own lists of neighbours and those of other parts."""
     folder = output.folder
-    low, high = starts[part], starts[part + 1]
+    low = starts[part]
+    high = starts[part + 1]
     node, distance = folder.load(f"search/{part:05d}", "node", "distance")
     n, k = node.shape
     # The list of a part's edges to itself is empty, so it can be read like the others.
@@ -50,7 +51,8 @@ def build_rows(
     own = columns.ravel() - below
     inside = (own >= 0) & (own < n)
     rows = np.repeat(np.arange(n, dtype=np.int32), k)
-    theirs, at = columns_of(sources, low, high, halo), (targets - low).astype(np.int32)
+    theirs = columns_of(sources, low, high, halo)
+    at = (targets - low).astype(np.int32)
     back = kernel_weights(apart, scale[at + below], scale[theirs])
     i = np.concatenate([own[inside], at])
     j = np.concatenate([rows[inside] + np.int32(below), theirs])

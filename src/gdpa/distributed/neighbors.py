@@ -43,7 +43,9 @@ def exact_neighbors(output: Output, *, part: int, seed: int, n_rows: int) -> dic
     query, point, distance = within_reach(Q, X[kept], reach, plan.space.scale)
     point = kept[point]
     others = row[point] != query_rows(n_rows, seed)[query]
-    query, point, distance = query[others], point[others], distance[others]
+    query = query[others]
+    point = point[others]
+    distance = distance[others]
     cell = np.searchsorted(ends, point, side="right") - 1 + plan.bounds[part]
     found = np.stack([query, row[point], cell])
     output.save(f"search/{part:05d}", exact=found, exact_distance=distance)
@@ -56,7 +58,8 @@ def choose_probes(
     """Choose how many cells to visit so that the sample reaches the requested recall."""
     folder = output.folder
     plan = load_plan(folder.url)
-    space, parts = plan.space, range(plan.bounds.size - 1)
+    space = plan.space
+    parts = range(plan.bounds.size - 1)
     (Q,) = folder.load("plan/plan", "queries")
     exact = [folder.load(f"search/{p:05d}", "exact", "exact_distance") for p in parts]
     found, distance = (np.concatenate(own, axis=-1) for own in zip(*exact, strict=True))
@@ -65,7 +68,8 @@ def choose_probes(
     order = np.lexsort((row, distance, query))
     first = np.searchsorted(query[order], np.arange(Q.shape[0]))
     best = order[first[:, None] + np.arange(k)]
-    distance, cells = distance[best], cell[best]
+    distance = distance[best]
+    cells = cell[best]
     sizes = np.concatenate([np.diff(folder.read_array(f"parts/{p:05d}.ends.npy")) for p in parts])
     target = TARGET_RECALL if recall is None else recall
     many = Q.shape[1] > DEFAULT_POLICY.tree_features
@@ -123,7 +127,8 @@ def nearest_points(
             index[rows], full[rows] = best.index, best.count == wanted
         del residual, visited
         # Compute final distances from the original features, by differences.
-        complete, index = waiting[full], index[full]
+        complete = waiting[full]
+        index = index[full]
         met = np.zeros(join.order.size, dtype=bool)
         met[index.ravel()] = True
         place = np.cumsum(met, dtype=index.dtype)
@@ -132,8 +137,10 @@ def nearest_points(
         del join
         X = points_of(folder, node, starts) if node.size else Q[:0]
         for rows in row_blocks(complete.size, 1, QUERIES):
-            mine, near = complete[rows], place[index[rows]]
-            distance, number = pair_distances(Q[mine], X, near, space.scale), node[near]
+            mine = complete[rows]
+            near = place[index[rows]]
+            distance = pair_distances(Q[mine], X, near, space.scale)
+            number = node[near]
             if own is not None:
                 distance[number == own[mine, None]] = np.inf
             order = np.lexsort((number, distance), axis=1)[:, :k]
@@ -157,7 +164,8 @@ def search_part(
     home = np.repeat(np.arange(first, first + ends.size - 1, dtype=np.int32), np.diff(ends))
     own = np.arange(starts[part], starts[part + 1])
     wanted = min(starts[-1] - 1, max(n_neighbors, SCALE_NEIGHBOR))
-    node, distance = np.empty((own.size, wanted), dtype=np.int64), np.empty((own.size, wanted))
+    node = np.empty((own.size, wanted), dtype=np.int64)
+    distance = np.empty((own.size, wanted))
     rest = np.arange(own.size)
     thinned = thin_duplicates(X, max_duplicates(n_neighbors))
     if thinned.groups is not None:
@@ -168,12 +176,19 @@ def search_part(
         folder, np.asarray(starts), X[rest], home[rest], wanted, probes, own[rest]
     )
     k = min(n_neighbors, wanted)
-    scales, node, distance = local_scales(distance, scale), node[:, :k], distance[:, :k]
+    scales = local_scales(distance, scale)
+    node = node[:, :k]
+    distance = distance[:, :k]
     away = np.flatnonzero((node.ravel() < starts[part]) | (node.ravel() >= starts[part + 1]))
     away = away[np.argsort(node.ravel()[away], kind="stable")]
     targets = node.ravel()[away]
     output.save(
-        f"search/{part:05d}", node=node, distance=distance, scale=scales, targets=targets,
-        sources=away // k + starts[part], apart=distance.ravel()[away],
-    )  # fmt: skip
+        f"search/{part:05d}",
+        node=node,
+        distance=distance,
+        scale=scales,
+        targets=targets,
+        sources=away // k + starts[part],
+        apart=distance.ravel()[away],
+    )
     return {"ends": np.searchsorted(targets, starts).tolist()}

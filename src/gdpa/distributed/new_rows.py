@@ -201,7 +201,8 @@ def _shares(
     """Return the class shares of new rows, given their neighbours."""
     k = min(model["n_neighbors"], node.shape[1])
     scale = local_scales(distance, model["scale"])
-    node, distance = node[:, :k], distance[:, :k]
+    node = node[:, :k]
+    distance = distance[:, :k]
     nodes, place = np.unique(node, return_inverse=True)
     place = place.reshape(node.shape)
     scales, degrees, scores, codes = (
@@ -216,7 +217,14 @@ def _shares(
     same = sp.csr_array((np.ones(row.size), (row, place[row, column])), shape=shape)
     prior = np.asarray(model["prior"])
     scores = attached_scores(
-        W, same, scores, to_shares(scores, prior), codes, model["threshold"],
-        degrees=degrees, laplacian="normalized", self_loop=model["self_loop"],
-    )  # fmt: skip
+        W,
+        same,
+        scores,
+        to_shares(scores, prior),
+        codes,
+        model["threshold"],
+        degrees=degrees,
+        laplacian="normalized",
+        self_loop=model["self_loop"],
+    )
     return to_shares(scores, prior)

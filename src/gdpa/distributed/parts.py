@@ -57,7 +57,8 @@ def gather(
     output: Output, *, part: int, ends: list[list[int]], max_duplicates: int
 ) -> dict[str, Any]:
     """Collect and write the points of a part, sorted by cell."""
-    folder, base = output.folder, f"parts/{part:05d}"
+    folder = output.folder
+    base = f"parts/{part:05d}"
     plan = load_plan(folder.url)
     X, home, row = sorted_rows(folder, ends, part)
     (known,) = folder.load("plan/plan", "labeled")
@@ -70,7 +71,8 @@ def gather(
     kept = thin_duplicates(X, max_duplicates).kept
     if kept is not None:
         output.save(base, kept=kept)
-        X, home = X[kept], home[kept]
+        X = X[kept]
+        home = home[kept]
     near = np.empty((home.size, plan.factors.size + 1), dtype=np.float32)
     for rows in row_blocks(home.size, 8 * near.shape[1]):
         near[rows] = relative_points(X[rows], plan.space, home[rows])
@@ -92,7 +94,8 @@ def load_cells(
 ) -> CellJoin:
     """Return a search structure with the points of the given cells, in ascending order."""
     wide = np.int32 if starts[-1] < 2**31 else np.int64
-    spans, nodes = [], [np.empty(0, dtype=wide)]
+    spans = []
+    nodes = [np.empty(0, dtype=wide)]
     sizes = np.zeros(space.centers.n_cells, dtype=np.intp)
     part = np.searchsorted(bounds, cells, side="right") - 1
     for p in np.unique(part):
@@ -101,7 +104,8 @@ def load_cells(
         own = cells[part == p] - bounds[p]
         # Read consecutive cells at once.
         for run in np.split(own, np.flatnonzero(np.diff(own) > 1) + 1):
-            start, stop = int(ends[run[0]]), int(ends[run[-1] + 1])
+            start = int(ends[run[0]])
+            stop = int(ends[run[-1] + 1])
             if start < stop:
                 spans.append((p, start, stop))
                 sizes[run + bounds[p]] = np.diff(ends[run[0] : run[-1] + 2])

@@ -37,7 +37,8 @@ ONE_MACHINE_ROWS = 1_000_000
 # Scores with a smaller self-loop reach so far that the table is better fitted on one machine.
 MIN_SELF_LOOP = 0.01
 # Relative residual of the solve, and the sum of scores that its error may exceed.
-TOL, THRESHOLD = 1e-6, 1e-4
+TOL = 1e-6
+THRESHOLD = 1e-4
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,8 @@ class TableFitOptions:
         check_positive(self.random_state, "random_state", 0)
         if self.n_parts is not None:
             check_positive(self.n_parts, "n_parts", 1)
-        recall, self_loop = self.recall, self.self_loop
+        recall = self.recall
+        self_loop = self.self_loop
         if recall is not None and not (isinstance(recall, int | float) and 0 < recall <= 1):
             raise ValueError(f"recall={recall!r} must be in (0, 1]")
         if self_loop is not None and not (
@@ -253,9 +255,12 @@ def default_parts(
 
 def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> FitResult:
     """Run the unfinished stages of a fit."""
-    manifest, folder = runner.manifest, runner.folder
+    manifest = runner.manifest
+    folder = runner.folder
     asked = manifest.parameters
-    n, seed, k = inputs.n_rows, asked["random_state"], asked["n_neighbors"]
+    n = inputs.n_rows
+    seed = asked["random_state"]
+    k = asked["n_neighbors"]
     plan, starts = _sort_into_parts(runner, inputs, features)
     parts = [{"part": part} for part in range(len(starts) - 1)]
     runner.stage("measure recall", exact_neighbors, parts, seed=seed, n_rows=n)
@@ -263,9 +268,14 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
         "set search width", choose_probes, n_rows=n, n_neighbors=k, recall=asked["recall"]
     )[0]
     found = runner.stage(
-        "search neighbours", search_part, parts, starts=starts, n_neighbors=k,
-        probes=search["probes"], scale=search["scale"],
-    )  # fmt: skip
+        "search neighbours",
+        search_part,
+        parts,
+        starts=starts,
+        n_neighbors=k,
+        probes=search["probes"],
+        scale=search["scale"],
+    )
     ends = [result["ends"] for result in found]
     rows = runner.stage("build graph", build_rows, parts, starts=starts, ends=ends)
     codes, folds = folder.load("plan/plan", "codes", "folds")
@@ -283,22 +293,42 @@ def _run(runner: Runner, inputs: Inputs, features: list[str], keep: bool) -> Fit
     del solver  # releases its futures, so that workers free the graph
     prior = labeled_prior(codes, len(classes)).tolist()
     answers = runner.stage(
-        "predict", predict_part, parts, solves=names, threshold=THRESHOLD,
-        prior=prior, sharpness=tuning.sharpness, files=np.cumsum([0, *inputs.rows]).tolist(),
-        classes=asked["class_probabilities"], filled=filled if any_far else None,
-    )  # fmt: skip
+        "predict",
+        predict_part,
+        parts,
+        solves=names,
+        threshold=THRESHOLD,
+        prior=prior,
+        sharpness=tuning.sharpness,
+        files=np.cumsum([0, *inputs.rows]).tolist(),
+        classes=asked["class_probabilities"],
+        filled=filled if any_far else None,
+    )
     target_type = inputs.column_type(asked["target"])
     files = write_predictions(
-        runner, inputs, [result["ends"] for result in answers], asked["out"],
-        id_column=asked["id_column"], target_type=target_type,
-        classes=asked["class_probabilities"], plan_url=folder.url,
-    )  # fmt: skip
+        runner,
+        inputs,
+        [result["ends"] for result in answers],
+        asked["out"],
+        id_column=asked["id_column"],
+        target_type=target_type,
+        classes=asked["class_probabilities"],
+        plan_url=folder.url,
+    )
     model = {
-        "classes": classes, "starts": starts, "features": features, "prior": prior,
-        "target_type": target_type, "sharpness": tuning.sharpness, "n_neighbors": k,
-        "self_loop": tuning.self_loop, "probes": search["probes"], "scale": search["scale"],
-        "threshold": THRESHOLD, "source": inputs.paths[0],
-    }  # fmt: skip
+        "classes": classes,
+        "starts": starts,
+        "features": features,
+        "prior": prior,
+        "target_type": target_type,
+        "sharpness": tuning.sharpness,
+        "n_neighbors": k,
+        "self_loop": tuning.self_loop,
+        "probes": search["probes"],
+        "scale": search["scale"],
+        "threshold": THRESHOLD,
+        "source": inputs.paths[0],
+    }
     manifest.note("model", model)
     if not keep:
         unused = ("search neighbours", "build graph", "measure recall", "sample rows", filled)
@@ -331,7 +361,8 @@ def _sort_into_parts(
     runner: Runner, inputs: Inputs, features: list[str], ids_per_task: int = 20_000_000
 ) -> tuple[dict[str, Any], list[int]]:
     """Run the stages up to "sort into parts"; return the plan and each part's first node."""
-    manifest, n = runner.manifest, inputs.n_rows
+    manifest = runner.manifest
+    n = inputs.n_rows
     options = manifest.parameters
     id_column = options["id_column"]
     if "n_parts" not in manifest.data:  # must not change if the run continues with other workers
@@ -339,27 +370,45 @@ def _sort_into_parts(
     n_buckets = -(-n // ids_per_task)
     pieces = [{"piece": piece, "number": i} for i, piece in enumerate(inputs.pieces)]
     sampled = runner.stage(
-        "sample rows", take_sample, pieces, features=features, options=options, n_rows=n,
+        "sample rows",
+        take_sample,
+        pieces,
+        features=features,
+        options=options,
+        n_rows=n,
         n_buckets=n_buckets,
-    )  # fmt: skip
+    )
     if id_column is not None:
         runner.stage(
-            "check identifiers", check_ids, [{"bucket": bucket} for bucket in range(n_buckets)],
-            pieces=inputs.pieces, ends=[r["ends"] for r in sampled], id_column=id_column,
-        )  # fmt: skip
+            "check identifiers",
+            check_ids,
+            [{"bucket": bucket} for bucket in range(n_buckets)],
+            pieces=inputs.pieces,
+            ends=[r["ends"] for r in sampled],
+            id_column=id_column,
+        )
     # Runs in this process, so that workers need not load scikit-learn.
     plan = runner.stage(
-        "plan", make_plan, here=True, n_pieces=len(pieces), n_rows=n, options=options,
-        labels=[r["labels"] for r in sampled], source=inputs.paths[0],
+        "plan",
+        make_plan,
+        here=True,
+        n_pieces=len(pieces),
+        n_rows=n,
+        options=options,
+        labels=[r["labels"] for r in sampled],
+        source=inputs.paths[0],
         n_parts=manifest.data["n_parts"],
-    )[0]  # fmt: skip
+    )[0]
     encoded = runner.stage(
         "encode rows", encode, pieces, features=features, plan_url=runner.folder.url
     )
     gathered = runner.stage(
-        "sort into parts", gather, [{"part": part} for part in range(plan["n_parts"])],
-        ends=[r["ends"] for r in encoded], max_duplicates=max_duplicates(options["n_neighbors"]),
-    )  # fmt: skip
+        "sort into parts",
+        gather,
+        [{"part": part} for part in range(plan["n_parts"])],
+        ends=[r["ends"] for r in encoded],
+        max_duplicates=max_duplicates(options["n_neighbors"]),
+    )
     manifest.discard("encode rows")
     return plan, [0, *np.cumsum([r["points"] for r in gathered]).tolist()]
 

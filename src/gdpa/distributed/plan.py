@@ -74,8 +74,10 @@ def take_sample(
     max_labeled: int = 20_000,
 ) -> dict[str, Any]:
     """Sample the rows of a piece, collect its labels, and sort its identifiers."""
-    base, seed = f"sample/{number:06d}", options["random_state"]
-    target, id_column = options["target"], options["id_column"]
+    base = f"sample/{number:06d}"
+    seed = options["random_state"]
+    target = options["target"]
+    id_column = options["id_column"]
     wanted = [*features, target, *([id_column] if id_column else [])]
     table = piece.read(list(dict.fromkeys(wanted)))
     _check_finite(table.select(features), piece)
@@ -244,7 +246,8 @@ def make_plan(
     """Fit the encoder, weight the features, choose cells and parts, and number the classes."""
     from ..tables.encoder import HALF_PRECISION, TableEncoder  # loads scikit-learn
 
-    folder, seed = output.folder, options["random_state"]
+    folder = output.folder
+    seed = options["random_state"]
     where = f"{source}, target column {options['target']!r}"
     rows, codes, classes = _classes(folder, labels, where)
     sample, known, queries = (
@@ -267,11 +270,19 @@ def make_plan(
     about = {"scale": space.scale, "unit": space.unit, "classes": classes, "key": uuid.uuid4().hex}
     output.json("plan/plan.json", {"encoder": encoder.to_plain(), **about})
     output.save(
-        "plan/plan", offset=space.offset, centers=space.centers.centers,
-        groups=space.centers.groups, ends=space.centers.ends, factors=factors, bounds=bounds,
-        labeled=rows, codes=codes, folds=stratified_folds(codes, LARGE_FOLDS).astype(np.int32),
-        queries=Q, reach=_reach(Q, X, options["n_neighbors"], space.scale),
-    )  # fmt: skip
+        "plan/plan",
+        offset=space.offset,
+        centers=space.centers.centers,
+        groups=space.centers.groups,
+        ends=space.centers.ends,
+        factors=factors,
+        bounds=bounds,
+        labeled=rows,
+        codes=codes,
+        folds=stratified_folds(codes, LARGE_FOLDS).astype(np.int32),
+        queries=Q,
+        reach=_reach(Q, X, options["n_neighbors"], space.scale),
+    )
     counts = np.bincount(codes, minlength=len(classes)).tolist()
     return {
         "n_parts": int(bounds.size - 1),
@@ -317,7 +328,8 @@ def _classes(
     """Return the labelled rows, their class numbers, and the classes."""
     classes = sorted({text for own in labels for text in own})
     place = {text: i for i, text in enumerate(classes)}
-    rows, codes = [], []
+    rows = []
+    codes = []
     for i, own in enumerate(labels):
         labeled, number = folder.load(f"sample/{i:06d}", "labeled", "labels")
         rows.append(labeled)

@@ -76,7 +76,9 @@ def write_answers(
     """Write predictions sorted by row; return where the rows of each input file start."""
     p = sharpen(shares, sharpness)
     order = np.argsort(row, kind="stable")
-    row, best, p = row[order], best[order], p[order]
+    row = row[order]
+    best = best[order]
+    p = p[order]
     p = p.astype(np.float32)
     answers = {"row": row, "best": best.astype(np.int32), "top": p[np.arange(best.size), best]}
     output.save(f"answers/{part:05d}", **answers, **({"all": p} if classes else {}))
@@ -94,7 +96,8 @@ def write_predictions(
 
     The other arguments are those of `_write_file`.
     """
-    stage, folder = "write predictions", Folder(out)
+    stage = "write predictions"
+    folder = Folder(out)
     names = inputs.output_names()
     if not files_unchanged(folder, runner.manifest.stage(stage) or ()):
         runner.manifest.reopen(stage)
@@ -143,10 +146,12 @@ def _write_file(
             for values, answer in zip(columns.values(), answers, strict=True):
                 values[rows - first] = answer
     values = class_values(labels, target_type)
-    key, ids = "row", pa.array(np.arange(first, first + total))
+    key = "row"
+    ids = pa.array(np.arange(first, first + total))
     if id_column is not None:
         tables = [piece.read([id_column]) for piece in pieces]
-        key, ids = id_column, pa.concat_tables(tables).column(id_column)
+        key = id_column
+        ids = pa.concat_tables(tables).column(id_column)
     table = {
         key: ids,
         "prediction": values.take(pa.array(columns["best"])),

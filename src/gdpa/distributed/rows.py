@@ -362,11 +362,13 @@ def _rows_to_send(
     folder: Folder, number: int, bounds: Sequence[int], nodes: NDArray[np.int64]
 ) -> Iterator[NDArray[np.intp]]:
     """Yield the rows of a group that each group needs."""
-    first, last = bounds[number], bounds[number + 1]
+    first = bounds[number]
+    last = bounds[number + 1]
     for other, span in enumerate(pairwise(bounds)):
         needed = [np.empty(0, dtype=np.int64)]
         for part in range(*span) if other != number else ():
             (ends,) = folder.load(f"rows/{part:05d}", "halo_ends")
-            start, stop = int(ends[first]), int(ends[last])
+            start = int(ends[first])
+            stop = int(ends[last])
             needed += folder.load(f"rows/{part:05d}", "halo", start=start, stop=stop)
         yield np.searchsorted(nodes, np.unique(np.concatenate(needed)))

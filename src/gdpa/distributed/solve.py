@@ -245,7 +245,8 @@ class PartSolver:
             for _ in range(MAX_SWEEPS if far else 0):
                 halo = groups.halo(shares_to_send, groups.rows, x)
                 x = groups.exchange(fill, halo, groups.rows, hubs, x)
-                before, left = left, sum(groups.gather(count_empty, x))
+                before = left
+                left = sum(groups.gather(count_empty, x))
                 self.runner.progress(far - left, far)
                 if left == before:
                     break

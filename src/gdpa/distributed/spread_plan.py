@@ -58,7 +58,9 @@ def read_labels(
             f"column {node!r} of {source} is {kind}, but the nodes of the edges are {edges}; store "
             "both in the same way"
         )
-    keys, texts, names = [], [], []
+    keys = []
+    texts = []
+    names = []
     for piece in inputs.pieces:
         table = piece.read(list(dict.fromkeys([node, label])))
         check_present(table.column(node), piece, node)
@@ -78,7 +80,8 @@ def read_labels(
     code = np.array([place[text] for text in texts], dtype=np.int32)
     known = _joined(names).unique() if columns.text else None
     order = np.lexsort((code, key))
-    key, code = key[order], code[order]
+    key = key[order]
+    code = code[order]
     same = key[1:] == key[:-1]
     conflict = np.flatnonzero(same & (code[1:] != code[:-1]))
     if conflict.size:

@@ -7,7 +7,16 @@ from .program_sequence import LinearizationPoint
 from .sampling import DiscSampling, reconstruct, sample_nodes
 
 __all__ = [
-    "UPDATES", "Alignment", "DiscSampling", "Discs", "LinearizationPoint",
-    "LinearizationResult", "align", "discs", "linearization", "linearize", "reconstruct",
+    "UPDATES",
+    "Alignment",
+    "DiscSampling",
+    "Discs",
+    "LinearizationPoint",
+    "LinearizationResult",
+    "align",
+    "discs",
+    "linearization",
+    "linearize",
+    "reconstruct",
     "sample_nodes",
-]  # fmt: skip
+]

@@ -25,13 +25,14 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import splu
 
+from ..arrays import FloatArray
 from ..checks import check_positive
 from ..errors import ConvergenceWarning
 from ..graph.adjacency import check_adjacency, component_labels
 from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
 from ..linalg.operator import MatrixLike
-from .discs import FloatArray, check_scaling, disc_radii, raised_diagonal
+from .discs import check_scaling, disc_radii, raised_diagonal
 
 # Up to FACTOR_BELOW nodes, systems are factorised. Up to FACTOR_LIMIT, conjugate gradients are
 # tried first. Larger systems are never factorised.
@@ -278,16 +279,19 @@ class _Switched:
             solvers.append(self._solve_iterative)
         if n <= FACTOR_LIMIT:
             solvers.append(self._solve_direct)
-        best, total = self.normalized(p), 0
+        best = self.normalized(p)
+        total = 0
         best_spread = self._spread(best)
         for solve in solvers:
-            p, stalled = best, 0
+            p = best
+            stalled = 0
             while best_spread > self.threshold and stalled < 3 and total < 50:
                 p = self.normalized(self._noda(p, solve))
                 spread = self._spread(p)
                 stalled = stalled + 1 if spread >= best_spread else 0
                 if spread < best_spread:
-                    best, best_spread = p, spread
+                    best = p
+                    best_spread = spread
                 total += 1
         return best, total
 

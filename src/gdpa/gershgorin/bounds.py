@@ -57,7 +57,8 @@ def trivial_bounds(
         # Pairs of free nodes (all pairs minus the others), and signed pairs of labelled nodes.
         pairs = float(adjacency.data.sum()) - 2.0 * float(rows.data.sum()) + inside
         edges = pairs + (signs * sums[labeled]).sum(axis=0)
-        votes, evidence = sums, np.zeros(signs.shape[1])
+        votes = sums
+        evidence = np.zeros(signs.shape[1])
         if bias is not None:
             votes = sums + bias
             evidence = 2.0 * (bias[labeled] * signs).sum(axis=0)
@@ -74,7 +75,8 @@ def trivial_bounds(
 
 def trivial_bound(problem: GraphProblem) -> float:
     """Return the trivial bound of a binary problem, see :func:`trivial_bounds`."""
-    known, bias = problem.labeled, problem.bias[:, None]
+    known = problem.labeled
+    bias = problem.bias[:, None]
     signs = problem.labels[known, None].astype(np.float64)
     rows = problem.labeled_rows
     found = trivial_bounds(problem.adjacency, problem.diagonal, known, signs, bias, rows=rows)
@@ -116,7 +118,9 @@ def relaxation_bound(problem: GraphProblem, scores: FloatArray, *, sweeps: int =
     node on the half circle to the weighted mean direction of its neighbours, and costs one product
     with two columns. The bound is -inf if the weights overflow.
     """
-    A, known, h = problem.adjacency, problem.labeled, problem.bias
+    A = problem.adjacency
+    known = problem.labeled
+    h = problem.bias
     V = np.empty((problem.n_nodes, 2))
     np.clip(scores, -1.0, 1.0, out=V[:, 0])
     V[:, 1] = np.sqrt(np.maximum(1.0 - V[:, 0] ** 2, 1e-4))
@@ -166,7 +170,8 @@ def rounding_margin(problem: Problem) -> float:
         A = problem.adjacency
         size = 2.0 * float(problem.diagonal.sum()) + 2.0 * float(np.abs(problem.bias).sum())
     else:
-        A, size = problem.P, abs(problem.constant)
+        A = problem.P
+        size = abs(problem.constant)
     size += float(np.abs(A.data).sum())
     longest = int(np.diff(A.indptr).max(initial=0))
     return 8.0 * (problem.n_nodes + longest + 20) * EPS * size

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ..arrays import FloatArray
 from ..checks import check_vector
 from ..graph.adjacency import check_adjacency
 from ..linalg.operator import EPS, MatrixLike
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

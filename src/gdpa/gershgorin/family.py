@@ -15,11 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..graph.adjacency import check_adjacency
 from ..graph.signed import balance
 from ..linalg.operator import MatrixLike
 from .alignment import two_coloring
-from .discs import FloatArray
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class AffineFamily:
         negative due to rounding are set to zero.
         """
         off = -np.maximum(self.weights(theta), 0.0)
-        n, nodes = self.n_nodes, np.arange(self.n_nodes)
+        n = self.n_nodes
+        nodes = np.arange(self.n_nodes)
         rows = np.concatenate([self.i, self.j, nodes])
         columns = np.concatenate([self.j, self.i, nodes])
         data = np.concatenate([off, off, self.diagonal(theta)])
@@ -93,7 +94,8 @@ class AffineFamily:
         """Return the family ``A(theta) + shift t I`` with the additional parameter t."""
         column = sp.csr_array(np.full((self.n_nodes, 1), shift))
         D = sp.csr_array(sp.hstack([self.D, column], format="csr"))
-        B, R = self.B.copy(), self.R.copy()
+        B = self.B.copy()
+        R = self.R.copy()
         for part in (B, R):
             part.resize((part.shape[0], self.n_parameters + 1))
         return replace(self, D=D, B=B, R=R)
@@ -127,11 +129,13 @@ class AffineFamily:
         column = np.concatenate([part.coords[1] for part in parts]).astype(np.int64)
         data = np.concatenate([part.data for part in parts])
         which = np.repeat(np.arange(m + 1), [part.nnz for part in parts])
-        on, upper = row == column, row < column
+        on = row == column
+        upper = row < column
         diagonal = sp.csr_array((data[on], (row[on], which[on])), shape=(n, m + 1))
         keys, edge = np.unique(row[upper] * n + column[upper], return_inverse=True)
         off = sp.csr_array((data[upper], (edge, which[upper])), shape=(keys.size, m + 1))
-        i, j = (keys // n).astype(np.intp), (keys % n).astype(np.intp)
+        i = (keys // n).astype(np.intp)
+        j = (keys % n).astype(np.intp)
         sigma = _edge_signs(off, i, j, n, bounds, theta0, signs)
         pattern = sp.csr_array((-sigma, (i, j)), shape=(n, n))
         pattern = sp.csr_array(pattern + pattern.T)
@@ -189,7 +193,8 @@ def _edge_signs(
     else:
         # Smallest and largest value of each off-diagonal entry; an edge weight has opposite sign.
         limits = np.vstack([[1.0, 1.0], box])
-        positive, negative = off.maximum(0), off.minimum(0)
+        positive = off.maximum(0)
+        negative = off.minimum(0)
         low = positive @ limits[:, 0] + negative @ limits[:, 1]
         high = positive @ limits[:, 1] + negative @ limits[:, 0]
         sigma = np.where(high <= 0, 1.0, np.where(low >= 0, -1.0, 0.0))
@@ -227,7 +232,8 @@ def check_bounds(bounds: Any, m: int) -> FloatArray:
 
 def check_constraints(constraints: Any, m: int) -> tuple[FloatArray, FloatArray]:
     """Return one or several SciPy LinearConstraint objects as R and r0 in ``R theta <= r0``."""
-    rows, right = [np.empty((0, m))], [np.empty(0)]
+    rows = [np.empty((0, m))]
+    right = [np.empty(0)]
     for one in [constraints] if hasattr(constraints, "A") else list(constraints):
         A = np.atleast_2d(one.A.toarray() if sp.issparse(one.A) else one.A).astype(np.float64)
         if A.shape[1] != m or not np.isfinite(A).all():

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from .discs import FloatArray
+from ..arrays import FloatArray
 from .family import AffineFamily
 
 # The smallest tolerances that HiGHS accepts; its defaults (1e-7) would affect lambda_min.
@@ -97,7 +97,8 @@ def inner_program(
 
     Every feasible point has a psd matrix ``A(theta)``, up to the tolerance of HiGHS.
     """
-    m, count = family.n_parameters, blocks.edge.size
+    m = family.n_parameters
+    count = blocks.edge.size
     index = np.arange(count)
     shared = sp.csr_array((np.ones(count), (blocks.edge, index)), shape=(family.n_edges, count))
     ends = np.concatenate([family.i[blocks.edge], family.j[blocks.edge]])
@@ -128,7 +129,8 @@ def outer_bound(family: AffineFamily, c: FloatArray, bounds: FloatArray, v: Floa
     """
     n_edges = family.n_edges
     ratio = Blocks.from_scaling(family, v).ratio
-    price, ends = np.concatenate([ratio, 1.0 / ratio]), np.concatenate([family.i, family.j])
+    price = np.concatenate([ratio, 1.0 / ratio])
+    ends = np.concatenate([family.i, family.j])
     shape = (family.n_nodes, 2 * n_edges)
     paid = sp.csr_array((price, (ends, np.arange(2 * n_edges))), shape=shape)
     one = sp.eye_array(n_edges, format="csr")

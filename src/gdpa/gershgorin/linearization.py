@@ -38,10 +38,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from ..arrays import FloatArray
 from ..checks import check_positive, check_vector
 from ..errors import ConvergenceWarning, check_choice
 from ..linalg.operator import MatrixLike
-from .discs import FloatArray
 from .family import AffineFamily, check_bounds, check_constraints
 from .linear_program import Blocks
 from .program_sequence import Callback, LinearizationPoint, Oracle, Point, ProgramSequence
@@ -189,9 +189,20 @@ def linearize(
     4.0
     """
     run, steps, start = _prepare(
-        c, A0, matrices, bounds, constraints, theta0, warm_start, signs, inner, update, tol,
-        max_iter, callback,
-    )  # fmt: skip
+        c,
+        A0,
+        matrices,
+        bounds,
+        constraints,
+        theta0,
+        warm_start,
+        signs,
+        inner,
+        update,
+        tol,
+        max_iter,
+        callback,
+    )
     for _ in steps:
         pass
     return _result(run, update, start)
@@ -370,7 +381,8 @@ def _result(run: ProgramSequence, update: str, start: Point) -> LinearizationRes
         size = abs(objective) if run.oracle else float(np.abs(run.c * point.theta).sum())
         size += float(run.point.multipliers @ np.abs(run.family.d0))
         if objective - bound <= max(run.tol, 1e-8) * size:
-            run.converged, run.message = True, "the lower bound proves optimality"
+            run.converged = True
+            run.message = "the lower bound proves optimality"
     if not run.converged:
         warnings.warn(run.message, ConvergenceWarning, stacklevel=3)
     return LinearizationResult(

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..errors import ConvergenceWarning
 from .alignment import align
-from .discs import FloatArray
 from .family import AffineFamily
 from .linear_program import LARGEST_RATIO, Blocks, ProgramResult, inner_program, outer_bound
 
@@ -102,12 +102,18 @@ class ProgramSequence:
         max_iter: int,
         callback: Callback | None,
     ) -> None:
-        self.oracle, self.matrices = c if callable(c) else None, family
+        self.oracle = c if callable(c) else None
+        self.matrices = family
         if callable(c):
-            family, bounds = family.extended(0.0), np.vstack([bounds, [-np.inf, np.inf]])
+            family = family.extended(0.0)
+            bounds = np.vstack([bounds, [-np.inf, np.inf]])
             c = np.append(np.zeros(family.n_parameters - 1), 1.0)
-        self.family, self.c, self.bounds = family, c, bounds
-        self.tol, self.max_iter, self.callback = tol, max_iter, callback
+        self.family = family
+        self.c = c
+        self.bounds = bounds
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
         self.theta: FloatArray | None = None
         self.objective = np.inf
         self.point: LinearizationPoint | None = None
@@ -175,11 +181,14 @@ class ProgramSequence:
             if program is None:
                 break
             theta = program.theta if self.oracle is None else program.theta[:-1]
-            before, value = self.objective, self.evaluate(theta)
+            before = self.objective
+            value = self.evaluate(theta)
             if self.oracle is None or value < before:
-                self.theta, self.objective = theta, value
+                self.theta = theta
+                self.objective = value
             diagonal = np.maximum(self.family.diagonal(program.theta), 0.0)
-            i, j = self.family.i, self.family.j
+            i = self.family.i
+            j = self.family.j
             excess = np.maximum(program.y - 2 * np.sqrt(program.x[i] * program.x[j]), 0.0)
             # Edge weights of a psd matrix are at most sqrt(A_ii A_jj), which bounds the possible
             # gain. The mean is added because a zero diagonal entry may become positive.

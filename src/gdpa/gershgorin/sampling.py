@@ -33,6 +33,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from ..arrays import FloatArray
 from ..checks import check_positive
 from ..errors import ConvergenceWarning, check_choice
 from ..graph.adjacency import LAPLACIANS, check_adjacency
@@ -40,8 +41,6 @@ from ..graph.signed import balance
 from ..linalg import first_eigenvector, solve_spd
 from ..linalg.operator import MatrixLike
 from .alignment import align
-
-FloatArray = NDArray[np.float64]
 
 BALANCING = ("augmentation", "removal")
 
@@ -217,10 +216,12 @@ def _raise_eigenvalue(
     L: sp.csr_array, weight: float, known: NDArray[np.intp], n: int
 ) -> NDArray[np.intp]:
     """Return n nodes whose self-loops raise the smallest eigenvalue of L, greedily."""
-    diagonal, loops = L.diagonal(), np.zeros(L.shape[0])
+    diagonal = L.diagonal()
+    loops = np.zeros(L.shape[0])
     loops[known] = weight
     chosen: list[int] = []
-    best, value = chosen, -np.inf
+    best = chosen
+    value = -np.inf
     while True:
         # Any nodes are valid.
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
@@ -230,7 +231,8 @@ def _raise_eigenvalue(
         if len(chosen) == n:
             if not first.value > (1.0 + 1e-6) * value or not free.any():
                 return np.array(best or chosen, dtype=np.intp)
-            best, value = chosen, first.value
+            best = chosen
+            value = first.value
             out = min(chosen, key=size.__getitem__)
             chosen, loops[out] = [node for node in chosen if node != out], 0.0
         # Entries that differ by less than the tolerance of the eigensolver count as equal.

@@ -129,7 +129,8 @@ class BinaryQuadratic:
         off = (S - sp.diags_array(diagonal)) * -0.25
         problem = cls._linear(off, S.sum(axis=1) * -0.25)
         problem.constant = float(S.sum() + diagonal.sum()) / 4.0 + _finite(constant)
-        problem.sense, problem.domain = "minimise", "binary"
+        problem.sense = "minimise"
+        problem.domain = "binary"
         return problem
 
     @classmethod
@@ -157,7 +158,8 @@ class BinaryQuadratic:
         n = couplings.shape[0]
         fields = np.zeros(n) if h is None else check_vector(h, n, "h")
         problem = cls._linear(couplings * -0.5, fields * -0.5)
-        problem.constant, problem.sense = _finite(constant), "minimise"
+        problem.constant = _finite(constant)
+        problem.sense = "minimise"
         return problem
 
     @classmethod
@@ -227,7 +229,8 @@ class BinaryQuadratic:
 
     def _spin_terms(self) -> tuple[NDArray[np.float64], list[tuple[int, int, float]], float]:
         """Return the fields, couplings and constant of the objective over signs."""
-        form, n = self.reduced(), self.n_nodes
+        form = self.reduced()
+        n = self.n_nodes
         linear = np.zeros(n)
         P = form.P
         if self.hidden:

@@ -170,7 +170,9 @@ def apply_H_bar(problem: GraphProblem, dual: DualVariables, v: FloatArray) -> Fl
         ``H_bar v``.
     """
     n = problem.n_nodes
-    x, plus, minus = v[:n], v[n], v[n + 1]
+    x = v[:n]
+    plus = v[n]
+    minus = v[n + 1]
     up, down = _split_weights(problem, dual.z)
     kappa = up.sum()
     top = (problem.diagonal + dual.y[:n]) * x - problem.adjacency @ x - up * plus - down * minus

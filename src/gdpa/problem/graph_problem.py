@@ -308,7 +308,8 @@ class GraphProblem:
         ReducedForm
             ``P = [A_uu c; c' 0]`` and the constant, with equal optimum.
         """
-        u, A = self.unlabeled, self.adjacency
+        u = self.unlabeled
+        A = self.adjacency
         c = sp.csr_array(self.vote[:, None])
         A_uu = A if u.size == self.n_nodes else A[u][:, u]
         P = sp.block_array([[A_uu, c], [c.T, None]], format="csr")

@@ -67,9 +67,13 @@ def histogram(
         Positions for the template.
     """
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
-    left, right, top, base = 52, 468, 26, 200
+    left = 52
+    right = 468
+    top = 26
+    base = 200
     peak = max(int(counts.max(initial=0)), 1)
-    low, high = float(edges[0]), float(edges[-1])
+    low = float(edges[0])
+    high = float(edges[-1])
     place = _scale(low, high, left, right)
     drawn = []
     for count, start, end in zip(counts, edges[:-1], edges[1:], strict=True):
@@ -88,7 +92,12 @@ def histogram(
         )
     marked = threshold is not None and low < threshold < high
     return {
-        "width": 480, "height": 250, "left": left, "right": right, "top": top, "base": base,
+        "width": 480,
+        "height": 250,
+        "left": left,
+        "right": right,
+        "top": top,
+        "base": base,
         "axis": axis,
         "bars": drawn,
         "counts": [
@@ -96,7 +105,7 @@ def histogram(
         ],
         "ticks": [(place(t), f"{t:.4g}") for t in _ticks(low, high)],
         "mark": place(threshold) if marked and threshold is not None else None,
-    }  # fmt: skip
+    }
 
 
 def bars(labels: Sequence[str], values: Sequence[float], *, axis: str) -> Chart:
@@ -116,7 +125,9 @@ def bars(labels: Sequence[str], values: Sequence[float], *, axis: str) -> Chart:
     dict
         Positions for the template.
     """
-    left, room, step = 170, 258, 24
+    left = 170
+    room = 258
+    step = 24
     peak = max(*values, 1e-12)
     return {
         "width": 480,
@@ -198,7 +209,10 @@ def intervals(
     dict
         Paths for the template.
     """
-    start, end, top, step = 16, 464, 10, 6
+    start = 16
+    end = 464
+    top = 10
+    step = 6
     span = (high - low) or 1.0
     place = _scale(low - 0.04 * span, high, start, end)
     base = top + step * left.size + 6
@@ -209,7 +223,12 @@ def intervals(
     )
     dots = "".join(f"M{place(a) - 2:.1f} {y}h4" for a, y in zip(left, heights, strict=True))
     return {
-        "width": 480, "height": base + 30, "left": start, "right": end, "base": base, "top": top,
+        "width": 480,
+        "height": base + 30,
+        "left": start,
+        "right": end,
+        "base": base,
+        "top": top,
         "lines": lines,
         "dots": dots,
         "ticks": [(place(t), f"{t:.4g}") for t in _ticks(low, high)],
@@ -217,7 +236,7 @@ def intervals(
         "low": float(left.min()),
         "high": float(left.max()),
         "value": mark,
-    }  # fmt: skip
+    }
 
 
 def star(name: str, centre: tuple[float, float], leaves: FloatArray) -> Chart:

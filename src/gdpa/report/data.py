@@ -199,7 +199,9 @@ def _graph(
 ) -> GraphSummary:
     count, component = component_labels(W)
     upper = sp.triu(W, 1).tocoo()
-    i, j, weight = upper.coords[0], upper.coords[1], upper.data
+    i = upper.coords[0]
+    j = upper.coords[1]
+    weight = upper.data
     total = float(weight.sum())
     same = codes[i] == codes[j]
     both = known[i] & known[j]

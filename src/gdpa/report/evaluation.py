@@ -190,7 +190,8 @@ def _held_out(
     rng = np.random.default_rng(0)
     with warnings.catch_warnings(action="ignore"):  # a class with fewer labels than folds
         for train, test in folds.split(np.zeros((y.size, 1)), y):
-            fitted, held = labeled[train], labeled[test]
+            fitted = labeled[train]
+            held = labeled[test]
             if rival is None:
                 found[held] = np.bincount(codes[fitted]).argmax()
                 continue

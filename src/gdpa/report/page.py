@@ -29,11 +29,13 @@ def _clean(value: object, limit: int = 2000) -> object:
     if hasattr(value, "__html__"):
         return value
     text = "".join(
-        "" if c in "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-        else c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs")
+        ""
+        if c in "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+        else c
+        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs")
         else "\N{REPLACEMENT CHARACTER}"
         for c in str(value)[: 2 * limit]
-    )  # fmt: skip
+    )
     return text if len(text) <= limit else text[: limit - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
@@ -113,23 +115,28 @@ def render(data: ReportData, *, first: Sequence[Section] = ()) -> str:
     ]
     card = data.committee
     degree = data.graph.degrees.astype(np.float64)
-    low, high = degree.min(), degree.max()
+    low = degree.min()
+    high = degree.max()
     edges = np.linspace(low - 0.5, high + 0.5, int(min(24, high - low + 1)) + 1)
-    page = environment().get_template("report.html").render(
-        data=data,
-        first=list(first),
-        classes=classes,
-        columns=data.columns[:60],
-        check=None if data.held_out is None else _check(data, data.held_out),
-        confidence=_confidence(data),
-        importances=charts.bars(card.columns, card.importances, axis="importance in the forest")
-        if card is not None and any(card.importances)
-        else None,
-        median_degree=np.median(degree),
-        degrees=charts.histogram(degree, edges, axis="number of neighbours"),
-        map=_map(data),
-        shapes=charts.SHAPES,
-    )  # fmt: skip
+    page = (
+        environment()
+        .get_template("report.html")
+        .render(
+            data=data,
+            first=list(first),
+            classes=classes,
+            columns=data.columns[:60],
+            check=None if data.held_out is None else _check(data, data.held_out),
+            confidence=_confidence(data),
+            importances=charts.bars(card.columns, card.importances, axis="importance in the forest")
+            if card is not None and any(card.importances)
+            else None,
+            median_degree=np.median(degree),
+            degrees=charts.histogram(degree, edges, axis="number of neighbours"),
+            map=_map(data),
+            shapes=charts.SHAPES,
+        )
+    )
     return page.lstrip() + "\n"
 
 
@@ -190,7 +197,8 @@ def _map(data: ReportData) -> dict[str, object]:
 
 def _colors(data: ReportData) -> tuple[NDArray[np.intp], list[str]]:
     """Return the colour of each class, the most frequent first, and the names of the colours."""
-    n, most = len(data.classes), len(charts.SHAPES)
+    n = len(data.classes)
+    most = len(charts.SHAPES)
     n_colors = n if n <= most else most - 1  # the last colour is for the other classes
     frequency = np.array(data.labeled_counts) + np.array(data.predicted_counts)
     order = np.argsort(-frequency, kind="stable")

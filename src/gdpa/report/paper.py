@@ -340,44 +340,48 @@ def render_paper(
         for name in LOOPS
     }
     fastest = chosen.milliseconds
-    page = environment().get_template("paper.html").render(
-        title=title,
-        result=result,
-        chosen=chosen,
-        total=total,
-        classes=list(classes),
-        interval=share_interval(chosen.errors, total, 0.95),
-        given=_labels_picture(result, result.problem.labels),
-        balanced=_balanced(result),
-        labelings=[
-            (name, _labels_picture(result, result.row(name).solution.labels))
-            for name in (EIGENVECTOR, SLACKNESS)
-        ],
-        loops=loops,
-        as_written=AS_WRITTEN,
-        errors=[
-            (
-                row.name,
-                row.program,
-                f"{row.errors} of {total}",
-                f"{100 * row.errors / total:.1f} %",
-                f"{row.solution.objective:.4g}",
-                f"{row.solution.objective - result.optimum:.3g}",
-                _bound(row.solution),
-            )
-            for row in result.rows
-        ],
-        times=[
-            (row.name, f"{row.milliseconds:.3g}", f"{row.milliseconds / fastest:.3g}")
-            for row in sorted(result.rows, key=lambda row: row.milliseconds)
-        ],
-        asked=asked,
-        command=command,
-        notes=list(notes),
-        version=__version__,
-        shapes=charts.SHAPES,
-        wrong=WRONG,
-    )  # fmt: skip
+    page = (
+        environment()
+        .get_template("paper.html")
+        .render(
+            title=title,
+            result=result,
+            chosen=chosen,
+            total=total,
+            classes=list(classes),
+            interval=share_interval(chosen.errors, total, 0.95),
+            given=_labels_picture(result, result.problem.labels),
+            balanced=_balanced(result),
+            labelings=[
+                (name, _labels_picture(result, result.row(name).solution.labels))
+                for name in (EIGENVECTOR, SLACKNESS)
+            ],
+            loops=loops,
+            as_written=AS_WRITTEN,
+            errors=[
+                (
+                    row.name,
+                    row.program,
+                    f"{row.errors} of {total}",
+                    f"{100 * row.errors / total:.1f} %",
+                    f"{row.solution.objective:.4g}",
+                    f"{row.solution.objective - result.optimum:.3g}",
+                    _bound(row.solution),
+                )
+                for row in result.rows
+            ],
+            times=[
+                (row.name, f"{row.milliseconds:.3g}", f"{row.milliseconds / fastest:.3g}")
+                for row in sorted(result.rows, key=lambda row: row.milliseconds)
+            ],
+            asked=asked,
+            command=command,
+            notes=list(notes),
+            version=__version__,
+            shapes=charts.SHAPES,
+            wrong=WRONG,
+        )
+    )
     return page.lstrip() + "\n"
 
 

@@ -128,7 +128,8 @@ class BranchAndBound(Solver):
         order = np.append(np.delete(np.arange(n), form.apex), form.apex)
         dense = form.P.toarray()[order][:, order]
         tree = _Tree(dense, time.monotonic() + self.time_limit, self.max_iter)
-        message, stopped = "", False
+        message = ""
+        stopped = False
         try:
             with run.stage("search"):
                 tree.start(self.effort, self.random_state, self.n_jobs)
@@ -136,7 +137,8 @@ class BranchAndBound(Solver):
                 for value, bound in tree.grow():
                     run.report(objective=form.constant - value, lower_bound=form.constant - bound)
         except StopSolver:
-            message, stopped = "stopped by the callback", True
+            message = "stopped by the callback"
+            stopped = True
         labels = problem.spread(tree.signs[:-1].astype(np.int8))
         objective = problem.objective(labels)
         margin = rounding_margin(problem)
@@ -161,7 +163,9 @@ class _Tree:
     """The open nodes, best bound first, and the best signs so far."""
 
     def __init__(self, P: FloatArray, deadline: float, max_nodes: int) -> None:
-        self.P, self.deadline, self.max_nodes = P, deadline, max_nodes
+        self.P = P
+        self.deadline = deadline
+        self.max_nodes = max_nodes
         n = P.shape[0]
         self.signs = np.ones(n)
         self.value = float(P.sum())
@@ -173,7 +177,8 @@ class _Tree:
         self.root_bound = float(np.abs(P).sum())
         self.done = 0.0  # largest bound of a dropped node
         self.heap: list[tuple[float, int, _Node]] = []
-        self.nodes, self.started = 0, False
+        self.nodes = 0
+        self.started = False
         self.message = ""
         self.count = itertools.count()
 
@@ -205,7 +210,8 @@ class _Tree:
     def _offer(self, signs: FloatArray) -> None:
         value = float(signs @ self.P @ signs)
         if value > self.value:
-            self.signs, self.value = signs, value
+            self.signs = signs
+            self.value = value
 
     def _push(self, node: _Node) -> None:
         heapq.heappush(self.heap, (-node.bound, next(self.count), node))

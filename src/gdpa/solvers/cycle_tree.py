@@ -409,7 +409,8 @@ class CycleTree:
             sides.join(int(self.graph.first[edge]), int(self.graph.second[edge]), 1)
         score = np.abs(self.float_weights) * np.minimum(x, 1.0 - x)
         for edge in np.argsort(-score, kind="stable").tolist():
-            u, v = int(self.graph.first[edge]), int(self.graph.second[edge])
+            u = int(self.graph.first[edge])
+            v = int(self.graph.second[edge])
             if sides.of(u)[0] != sides.of(v)[0]:
                 break
         else:

@@ -69,7 +69,9 @@ class _Rows:
 def _rows(problem: GraphProblem, v: FloatArray) -> _Rows:
     n = problem.n_nodes
     w = np.abs(v)
-    nodes, plus, minus = w[:n], float(w[n]), float(w[n + 1])
+    nodes = w[:n]
+    plus = float(w[n])
+    minus = float(w[n + 1])
     base = (problem.adjacency @ nodes) / nodes - problem.diagonal
     labeled = problem.labeled
     positive = problem.labels[labeled] > 0
@@ -78,7 +80,8 @@ def _rows(problem: GraphProblem, v: FloatArray) -> _Rows:
     h = problem.bias.copy()
     h[labeled] = 0.0
     if h.any():
-        up, down = np.maximum(h, 0.0), np.maximum(-h, 0.0)
+        up = np.maximum(h, 0.0)
+        down = np.maximum(-h, 0.0)
         base = base + (up * plus + down * minus) / nodes
         coupling = float(up @ (1.0 - nodes / plus))
         last = float(up.sum() + down @ (nodes / minus))
@@ -134,7 +137,8 @@ def constraints(
 ) -> tuple[FloatArray, sp.csr_array, FloatArray]:
     """Return cost, G and g of the LP ``min cost' t  s.t.  G t >= g, a >= 0`` in ``t = (y, a)``."""
     rows = _rows(problem, v)
-    n, m = problem.n_nodes, problem.n_labeled
+    n = problem.n_nodes
+    m = problem.n_labeled
     columns = np.arange(m)
     y_node = sp.eye_array(n, n + 1)
     a_node = sp.csr_array((-rows.ratio, (problem.labeled, columns)), shape=(n, m))
@@ -183,7 +187,8 @@ def clarabel_lp(
     solution = clarabel_qp(None, cost, -G, -g, tol)
     if "Solved" not in str(solution.status):
         raise ArithmeticError(f"Clarabel did not solve the LP: {solution.status}")
-    slack, multiplier = np.asarray(solution.s), np.asarray(solution.z)
+    slack = np.asarray(solution.s)
+    multiplier = np.asarray(solution.z)
     barrier = float(slack @ multiplier) / slack.size
     return np.asarray(solution.x, dtype=np.float64), barrier / multiplier
 

@@ -244,7 +244,8 @@ class BorderedOperator:
         self.products += 1
         rows = self.rows
         out = np.empty(self.n)
-        x, apex = v[:-1], v[-1]
+        x = v[:-1]
+        apex = v[-1]
         np.multiply(rows.diagonal, x, out=out[:-1])
         out[:-1] -= rows.problem.adjacency @ x
         out[:-1] -= apex * rows.q

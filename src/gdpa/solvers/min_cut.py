@@ -91,7 +91,9 @@ class MinCut(Solver):
         best = np.where(form.c < 0, -1, 1).astype(np.int8)
         cost = network.cost(best)
         cancelled = _cancelled_evidence(problem)
-        passes, converged, message = 0, False, f"max_iter={self.max_iter} reached"
+        passes = 0
+        converged = False
+        message = f"max_iter={self.max_iter} reached"
         gap = cost
         try:
             for passes in range(1, self.max_iter + 1):
@@ -101,7 +103,8 @@ class MinCut(Solver):
                     z = network.labels(tie)
                 cost_here = network.cost(z)
                 if cost_here <= cost:
-                    best, cost = z, cost_here
+                    best = z
+                    cost = cost_here
                 gap = max(cost - network.flow, 0.0)
                 run.report(
                     iteration=passes,
@@ -110,11 +113,13 @@ class MinCut(Solver):
                     unit=network.unit,
                 )
                 if gap + _ROUNDING * cost + cancelled <= self.tol * cost:
-                    converged, message = True, "cut and flow agree"
+                    converged = True
+                    message = "cut and flow agree"
                     break
                 if gap <= _ROUNDING * cost:
                     # Further passes cannot improve the result.
-                    converged, message = cancelled <= self.tol * cost, "cut and flow agree"
+                    converged = cancelled <= self.tol * cost
+                    message = "cut and flow agree"
                     if not converged:
                         message += (
                             ", but couplings to labels of both signs cancel: rounding may hide a "
@@ -147,7 +152,8 @@ def _cancelled_evidence(problem: Problem) -> float:
     """Bound the effect on the cut of rounding in nearly cancelling couplings to labels."""
     if not isinstance(problem, GraphProblem):
         return 0.0  # the anchor's couplings are exact
-    known, free = problem.labeled, problem.unlabeled
+    known = problem.labeled
+    free = problem.unlabeled
     if known.size == 0 or free.size == 0:
         return 0.0
     to_labels = abs(problem.adjacency[free][:, known])
@@ -165,8 +171,10 @@ class _Network:
     # and capacities have the same sparsity pattern.
 
     def __init__(self, form: SwitchedForm) -> None:
-        W, n = form.W, form.c.size
-        self.source, self.sink = n, n + 1
+        W = form.W
+        n = form.c.size
+        self.source = n
+        self.sink = n + 1
         degree = np.asarray(W.sum(axis=1)).ravel()
         # Evidence larger than the sum of a node's couplings decides it. Truncating it at twice that
         # sum keeps the decision strict and the unit fine.
@@ -178,9 +186,11 @@ class _Network:
         hub = np.where(up, self.source, self.sink)
         rows = np.concatenate([np.repeat(np.arange(n), np.diff(W.indptr)), tied, hub])
         cols = np.concatenate([W.indices, hub, tied])
-        into, out = np.where(up, 0.0, strength[tied]), np.where(up, strength[tied], 0.0)
+        into = np.where(up, 0.0, strength[tied])
+        out = np.where(up, strength[tied], 0.0)
         capacity = np.concatenate([W.data, into, out])
-        rows, cols = rows.astype(np.int32), cols.astype(np.int32)
+        rows = rows.astype(np.int32)
+        cols = cols.astype(np.int32)
         # Explicit zeros are kept on the way from COO to CSR.
         self.residual = sp.csr_array((capacity, (rows, cols)), shape=(n + 2, n + 2))
         self.residual.sort_indices()

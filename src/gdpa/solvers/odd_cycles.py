@@ -238,7 +238,8 @@ class Separator:
         The sources are tried in random order, until many cycles are found or none is left.
         """
         n = self.graph.n
-        i, j = self.graph.first, self.graph.second
+        i = self.graph.first
+        j = self.graph.second
         fractional = (x > _INTEGRAL) & (x < 1.0 - _INTEGRAL)
         sources = np.unique(i[fractional])
         sources = self.rng.permutation(sources)

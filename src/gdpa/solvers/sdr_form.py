@@ -175,10 +175,13 @@ class DenseSDR(Solver):
 
     def _outcome(self, problem: Problem, form: DenseForm, point: ConicResult) -> Outcome:
         """Round X to scores and turn s into a bound."""
-        X, s, bound = point.X, point.x, -np.inf
+        X = point.X
+        s = point.x
+        bound = -np.inf
         feasible = certified_dual(form.P, s)
         if feasible is not None:
-            s, total = feasible, float(feasible.sum()) * form.scale
+            s = feasible
+            total = float(feasible.sum()) * form.scale
             # Rounding of the sums behind constant, P and 1's.
             size = abs(form.constant) + abs(total) + float(np.abs(form.P).sum()) * form.scale
             bound = form.constant - total - 4.0 * EPS * (problem.n_nodes + 2) * size

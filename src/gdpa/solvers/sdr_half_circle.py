@@ -47,7 +47,9 @@ class HalfCircle:
     """
 
     def __init__(self, form: SwitchedForm) -> None:
-        self.W, self.c, self.constant = form.W, form.c, form.constant
+        self.W = form.W
+        self.c = form.c
+        self.constant = form.constant
         self.total = float(self.W.data.sum()) + 2.0 * float(np.abs(self.c).sum())
         self.floor = max(EPS * self.total / max(self.c.size, 1), 1e-300)
         self.products = 0
@@ -105,7 +107,9 @@ class HalfCircleResult:
         """Keep the pair (x, y) if its bound is better."""
         bound = aligned_bound(circle.W, circle.c, circle.constant, x, y, Wx, Wy)
         if bound > self.bound:
-            self.bound, self.x, self.y = bound, x, y
+            self.bound = bound
+            self.x = x
+            self.y = y
 
 
 def solve_half_circle(
@@ -143,14 +147,17 @@ def solve_half_circle(
         angles = _start(circle, start)
     scale = max(1e-6 * circle.total, 1e-300)
     best = HalfCircleResult(angles, np.inf, -np.inf, angles, angles, 0, 0, False, "")
-    next_polish, products = 0, np.empty((0, 2))
+    next_polish = 0
+    products = np.empty((0, 2))
     walk = descend(circle, angles, memory=memory)
     try:
         while True:
             with run.stage("descent"):
                 point, _ = next(walk, (None, 0.0))
             if point is not None:
-                best.angles, best.value, products = point.where, point.value, point.products
+                best.angles = point.where
+                best.value = point.value
+                products = point.products
                 best.iterations += 1
             allowed = tol * max(abs(best.value), scale)
             with run.stage("bound"):
@@ -171,7 +178,8 @@ def solve_half_circle(
                 products=circle.products,
             )
             if best.value - best.bound <= allowed:
-                best.converged, best.message = True, "value and bound agree"
+                best.converged = True
+                best.message = "value and bound agree"
                 break
             if point is None:
                 best.message = "no descent left; the bound is not within the tolerance"
@@ -213,8 +221,11 @@ def _polish(
     # Raising s_i slightly costs 1 - x_i^2 times the raise after A x = c is solved again. To first
     # order d costs a quarter of the allowed gap, and it shrinks with every further polish. Any
     # positive y and any x give a bound, so the bound is checked during the conjugate gradients.
-    W, c, constant = circle.W, circle.c, circle.constant
-    x, Wx = np.cos(best.angles), products[:, 0]
+    W = circle.W
+    c = circle.c
+    constant = circle.constant
+    x = np.cos(best.angles)
+    Wx = products[:, 0]
     s = np.maximum(np.hypot(Wx + c, products[:, 1]), circle.floor)
     wish = constant - float((s * (1.0 + x * x) - x * Wx + 2.0 * np.abs(c - s * x + Wx)).sum())
     if best.value - wish > 0.6 * allowed and not last:

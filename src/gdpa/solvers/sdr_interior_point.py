@@ -112,7 +112,8 @@ def interior_point(
     rounding = n * np.finfo(float).eps * float(row_sums.sum())
     step = 0
     L = factor(s)
-    primal, dual = float(flat @ X.ravel("K")), float(s.sum())
+    primal = float(flat @ X.ravel("K"))
+    dual = float(s.sum())
     gap = dual - primal
     while L is not None:
         if gap + rounding <= tol * max(abs(shift - dual), 1e-3 * abs(dual)):
@@ -168,7 +169,8 @@ def interior_point(
         s = s + dual_length * ds
         L = new_L
         step += 1
-        primal, dual = float(flat @ X.ravel("K")), float(s.sum())
+        primal = float(flat @ X.ravel("K"))
+        dual = float(s.sum())
         gap = dual - primal
         if report is not None:
             try:

@@ -80,7 +80,8 @@ class SDRLowRank(Solver):
         else:
             V, found, details = self._flat(form, flat, x0, run)
         with run.stage("round"):
-            column, labels = V @ V[form.apex], None
+            column = V @ V[form.apex]
+            labels = None
             if self.roundings:
                 rng = np.random.default_rng(self.random_state)
                 best = _best_rounding(form, V, column, self.roundings, rng)
@@ -117,7 +118,9 @@ class SDRLowRank(Solver):
         with run.stage("bound"):
             # Computed again, so that the proof does not depend on products from the iteration.
             products = flat.W @ np.column_stack((found.x, found.y))
-            x, y, constant = found.x, found.y, flat.constant
+            x = found.x
+            y = found.y
+            constant = flat.constant
             bound = aligned_bound(flat.W, flat.c, constant, x, y, products[:, 0], products[:, 1])
         size = max(1.0, float(np.abs(x).max())) ** 2
         details = {"bound": bound, "size": size, "status": "certified", "dual": {"x": x, "y": y}}
@@ -162,5 +165,6 @@ def _best_rounding(
         x[form.apex] = 1
         objective = form.objective(x)
         if objective < value:
-            best, value = x, objective
+            best = x
+            value = objective
     return best

@@ -46,7 +46,8 @@ class SphereProduct:
     """
 
     def __init__(self, form: ReducedForm) -> None:
-        self.P, self.constant = form.P, form.constant
+        self.P = form.P
+        self.constant = form.constant
         self.total = float(np.abs(self.P.data).sum())
         self.floor = max(1e-12 * self.total / self.P.shape[0], 1e-300)
         self.products = 0
@@ -150,7 +151,8 @@ def proved_bound(
     s : ndarray
         The feasible dual point.
     """
-    n, B = s.size, scaled_couplings(form, s)
+    n = s.size
+    B = scaled_couplings(form, s)
     identity = sp.diags_array(np.ones(n))
     # Three roundings per entry of B move an eigenvalue by at most their largest row sum.
     rounding = 8.0 * EPS * (1.0 + float(abs(B).sum(axis=1).max()))
@@ -209,7 +211,8 @@ def solve_spheres(
     scale = max(1e-6 * spheres.total, 1e-300)
     best = SphereResult(V, np.inf, -np.inf, np.zeros(0), "none", 0, 0, False, "")
     # An eigenvalue is computed when the predicted decrease is below this fraction of the gap.
-    settled, eigen_products = 0.1, 0
+    settled = 0.1
+    eigen_products = 0
     walk = descend(spheres, V, memory=memory)
     s = np.zeros(0)
 
@@ -220,7 +223,9 @@ def solve_spheres(
             found = dual_bound(form, s, allowed=allowed, random_state=random_state)
         eigen_products += found.matvecs
         if found.bound > best.bound:
-            best.bound, best.s, best.status = found.bound, found.s, "estimated"
+            best.bound = found.bound
+            best.s = found.s
+            best.status = "estimated"
         return found
 
     try:
@@ -228,7 +233,8 @@ def solve_spheres(
             with run.stage("descent"):
                 point, decrease = next(walk, (None, 0.0))
             if point is not None:
-                best.V, best.value = point.where, point.value
+                best.V = point.where
+                best.value = point.value
                 s = 0.5 * point.curvature.ravel()
                 best.iterations += 1
             allowed = tol * max(abs(best.value), scale)
@@ -242,7 +248,8 @@ def solve_spheres(
                 products=spheres.products + eigen_products,
             )
             if best.value - best.bound <= allowed:
-                best.converged, best.message = True, "value and bound agree"
+                best.converged = True
+                best.message = "value and bound agree"
                 break
             if best.iterations > max_iter:
                 best.message = f"max_iter={max_iter} reached"
@@ -260,7 +267,9 @@ def solve_spheres(
         best.message = "stopped by the callback"
     if best.status == "none":
         found = improve_bound()
-        best.bound, best.s, best.status = found.bound, found.s, "estimated"
+        best.bound = found.bound
+        best.s = found.s
+        best.status = "estimated"
     best.products = spheres.products + eigen_products
     return best
 

@@ -38,7 +38,9 @@ Replicas = NDArray[np.float32]
 Report = Callable[[float], None]
 
 # Temperatures in units of the norm of a node's row. Chosen on G36 and G64.
-_HOT, _WARM, _COLD = 0.5, 0.2, 0.02
+_HOT = 0.5
+_WARM = 0.2
+_COLD = 0.02
 _REHEATED = (0.1, 0.6)
 _RECOMBINATIONS = 4  # of several parents, in each generation
 
@@ -95,7 +97,8 @@ def color_classes(P: sp.csr_array, rng: np.random.Generator) -> list[NDArray[np.
     left = np.ones(n, dtype=bool)
     classes = []
     while left.any():
-        candidates, chosen = left.copy(), np.zeros(n, dtype=bool)
+        candidates = left.copy()
+        chosen = np.zeros(n, dtype=bool)
         while candidates.any():
             active = np.where(candidates, rank, 0.0).astype(np.float32)
             priority.data = active[P.indices]
@@ -121,7 +124,8 @@ class Annealer:
     """
 
     def __init__(self, P: sp.csr_array, rng: np.random.Generator) -> None:
-        self.P, self.rng = P, rng
+        self.P = P
+        self.rng = rng
         classes = color_classes(P, rng)
         self.order = np.concatenate(classes)
         ordered = P[self.order][:, self.order].astype(np.float32)
@@ -273,7 +277,8 @@ def tabu(
     every = np.arange(replicas)
     loss = x * (x @ P)  # flipping i loses 4 loss_i
     value = np.zeros(replicas)
-    best, best_value = x.copy(), value.copy()
+    best = x.copy()
+    best_value = value.copy()
     until = np.zeros((replicas, n), dtype=np.int32)
     tenures = rng.integers(n // 20 + 1, n // 20 + 11, size=(steps, replicas), dtype=np.int32)
     slack = 1e-12 * float(np.abs(P).sum())
@@ -368,7 +373,8 @@ def search(
         return _evolve(P, improver, improver.anneal(S, limits.sweeps, hot, limits), limits, rng)
 
     best: list[Replicas] = [] if starts is None else [np.asarray(starts, dtype=np.float32)]
-    first, jobs = range(limits.populations - 1), effective_jobs(n_jobs)
+    first = range(limits.populations - 1)
+    jobs = effective_jobs(n_jobs)
     for start in first[::jobs]:  # in batches, so that the report can stop the search
         for found in in_threads(one, first[start : start + jobs], jobs):
             best.append(found)
@@ -412,9 +418,12 @@ def _evolve(
     rng: np.random.Generator,
 ) -> Replicas:
     """Renew and recombine until nothing changes, and return the best quarter, best first."""
-    values, size, unchanged = _values(P, S), S.shape[1], 0
+    values = _values(P, S)
+    size = S.shape[1]
+    unchanged = 0
     for _ in range(limits.generations):
-        before, spread = values.sum(), values.max() - values.min()
+        before = values.sum()
+        spread = values.max() - values.min()
         if size < 3 or limits.over or spread <= 1e-9 * abs(values.max()) or unchanged == 2:
             break
         S = improver.renew(S, limits.sweeps // 3 + 1, limits)

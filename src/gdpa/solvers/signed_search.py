@@ -167,7 +167,8 @@ class SignedSearch(Solver):
             raise ValueError(f"time_limit={self.time_limit!r} must be a positive number or None")
 
     def _solve(self, problem: Problem, run: Run) -> Outcome:
-        form, started = problem.reduced(), time.monotonic()
+        form = problem.reduced()
+        started = time.monotonic()
         largest = float(np.abs(form.P.data).max(initial=0.0))
         if 0.0 < largest < SMALLEST:
             advice = "multiply all numbers by 1e290"
@@ -182,7 +183,8 @@ class SignedSearch(Solver):
                 found.V = relaxed.V
         elif self.bound != "none":
             self._bound(form, found, run, started + 0.5 * limit)
-        message, stopped = "search ended", False
+        message = "search ended"
+        stopped = False
         signs = np.ones(form.P.shape[0], dtype=np.int8)
         try:
             with run.stage("search"):
@@ -190,11 +192,13 @@ class SignedSearch(Solver):
                 signs = self._search(form, largest, found.V, run, until)
             stopped = time.monotonic() >= until
         except StopSolver:
-            message, stopped = "stopped by the callback", True
+            message = "stopped by the callback"
+            stopped = True
         if by_cycles:
             signs = self._cycles(form, signs, relaxed, found, run, started + limit)
             if run.stopped:
-                message, stopped = "stopped by the callback", True
+                message = "stopped by the callback"
+                stopped = True
         if stopped and not run.stopped:
             message = f"stopped by the time limit of {limit:g} s"
         signs = signs * signs[form.apex]
@@ -241,7 +245,8 @@ class SignedSearch(Solver):
         if self.bound == "gershgorin":
             with run.stage("bound"):
                 upper, found.details["bounds_per_basis"] = gershgorin_bound(form.P.toarray())
-            found.lower_bound, found.status = form.constant - upper, "certified"
+            found.lower_bound = form.constant - upper
+            found.status = "certified"
             return
         self._prove(form, self._relaxed(form, run, deadline), found, run, deadline)
         if self.bound == "triangle":
@@ -252,12 +257,15 @@ class SignedSearch(Solver):
             found.details["n_triangles"] = tighter.n_triangles
             bound = form.constant - tighter.bound
             if bound > found.lower_bound or found.status != "certified":
-                found.lower_bound, found.status, found.dual = bound, "certified", None
+                found.lower_bound = bound
+                found.status = "certified"
+                found.dual = None
 
     def _relaxed(self, form: ReducedForm, run: Run, deadline: float) -> _Relaxed:
         """Solve the semidefinite relaxation approximately, without a proof."""
         n = form.P.shape[0]
-        provable, huge = can_prove(form.P), n > 200_000
+        provable = can_prove(form.P)
+        huge = n > 200_000
         most = 40 if provable else 8 if huge else 16
         options: dict[str, Any] = {
             "rank": min(int(np.ceil(np.sqrt(2.0 * n))) + 1, most),
@@ -275,7 +283,10 @@ class SignedSearch(Solver):
         self, form: ReducedForm, relaxed: _Relaxed, found: _Bound, run: Run, deadline: float
     ) -> None:
         """Set V, and the bound that the relaxation proves."""
-        V, value, s, tol = relaxed.V, relaxed.value, relaxed.s, relaxed.tol
+        V = relaxed.V
+        value = relaxed.value
+        s = relaxed.s
+        tol = relaxed.tol
         with run.stage("proof"):
             if relaxed.provable:
                 step = 0.1 * tol * abs(value) / float(s.sum())
@@ -288,7 +299,8 @@ class SignedSearch(Solver):
             # The point is a saddle. Eigenvectors give directions of descent.
             late = Run(lambda _: time.monotonic() > deadline, seconds=run.seconds)
             spheres = solve_spheres(form, **relaxed.options, tol=5.0 * tol, start=None, run=late)
-            V, value = spheres.V, spheres.value
+            V = spheres.V
+            value = spheres.value
             with run.stage("proof"):
                 proved = proved_bound(form, spheres.s, deadline=deadline) or proved
         found.V = V
@@ -336,6 +348,8 @@ class SignedSearch(Solver):
                 self._prove(form, relaxed, found, run, deadline)
                 if found.status == "certified" and found.lower_bound > by_cycles:
                     return tree.signs
-                found.lower_bound, found.status, found.dual = by_cycles, "certified", None
+                found.lower_bound = by_cycles
+                found.status = "certified"
+                found.dual = None
         found.details |= {"bound_method": "cycles", **details_of(tree)}
         return tree.signs

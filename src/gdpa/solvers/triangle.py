@@ -58,7 +58,9 @@ class Cuts:
     def merged(self, row: int, apex: int, sign: int) -> Cuts:
         """Return the inequalities after merging a row into the apex (the last row) with a sign."""
         both = (self.nodes == row).any(axis=1) & (self.nodes == apex).any(axis=1)
-        nodes, signs, weight = self.nodes[~both], self.signs[~both].copy(), self.weight[~both]
+        nodes = self.nodes[~both]
+        signs = self.signs[~both].copy()
+        weight = self.weight[~both]
         moved = nodes == row
         for pair, ends in enumerate(((0, 1), (0, 2), (1, 2))):
             signs[moved[:, ends].any(axis=1), pair] *= sign
@@ -66,7 +68,8 @@ class Cuts:
         nodes = nodes - (nodes > row)
         # Restore the order of the nodes, and permute the signs of the pairs accordingly.
         order = np.argsort(nodes, axis=1)
-        left, right = order[:, (0, 0, 1)], order[:, (1, 2, 2)]
+        left = order[:, (0, 0, 1)]
+        right = order[:, (1, 2, 2)]
         pairs = np.minimum(left, right) + np.maximum(left, right) - 1
         return Cuts(
             np.take_along_axis(nodes, order, axis=1),
@@ -130,11 +133,15 @@ def triangle_bound(
     if size == 0.0:
         return TriangleBound(0.0, np.eye(n), 0, np.zeros(n), cuts)
     scaled = P / size
-    y, alpha = np.abs(scaled).sum(axis=1) * 0.7, 0.05
+    y = np.abs(scaled).sum(axis=1) * 0.7
+    alpha = 0.05
     if start is not None:
-        y, alpha = start[0] / size, 0.002
+        y = start[0] / size
+        alpha = 0.002
         cuts = Cuts(start[1].nodes, start[1].signs, start[1].weight / size)
-    best, best_X, kept = np.inf, np.eye(n), (y, cuts)
+    best = np.inf
+    best_X = np.eye(n)
+    kept = (y, cuts)
     slow = 0
     for _ in range(max_rounds):
         y, cuts, X, estimate = _minimise(scaled, y, cuts, alpha)
@@ -142,7 +149,9 @@ def triangle_bound(
         goal = target / size if np.isfinite(target) else estimate * (1.0 - 2e-3)
         slow = slow + 1 if best - estimate < 0.05 * (estimate - goal) else 0
         if estimate < best:
-            best, best_X, kept = estimate, X, (y, cuts)
+            best = estimate
+            best_X = X
+            kept = (y, cuts)
         if size * best < target or slow >= 4 or (should_stop is not None and should_stop()):
             break
         added = 0
@@ -182,7 +191,8 @@ def _minimise(
         bounds=[(None, None)] * n + [(0.0, None)] * cuts.weight.size,
         options={"maxiter": 40, "maxcor": 12, "gtol": 1e-3, "ftol": 1e-9},
     )
-    y, g = found.x[:n].copy(), np.maximum(found.x[n:], 0.0)
+    y = found.x[:n].copy()
+    g = np.maximum(found.x[n:], 0.0)
     cuts = Cuts(cuts.nodes, cuts.signs, g)
     A = cuts.added(P, g)
     A.ravel()[:: n + 1] -= y
@@ -230,9 +240,12 @@ def violated_triangles(X: FloatArray, limit: int) -> tuple[NDArray[np.intp], Flo
     Triangles with an entry that is not a number are left out.
     """
     n = X.shape[0]
-    nodes, signs, slacks = [], [], []
+    nodes = []
+    signs = []
+    slacks = []
     for i in range(n - 2):
-        row, block = X[i, i + 1 :], X[i + 1 :, i + 1 :]
+        row = X[i, i + 1 :]
+        block = X[i + 1 :, i + 1 :]
         j, k = np.triu_indices(n - i - 1, 1)
         for sign in _SIGNS:
             slack = 1.0 + sign[0] * row[j] + sign[1] * row[k] + sign[2] * block[j, k]
@@ -242,7 +255,8 @@ def violated_triangles(X: FloatArray, limit: int) -> tuple[NDArray[np.intp], Flo
             nodes.append(np.column_stack((np.full(bad.size, i), j[bad] + i + 1, k[bad] + i + 1)))
             signs.append(np.broadcast_to(sign, (bad.size, 3)))
             slacks.append(slack[bad])
-    every, slack = np.concatenate(nodes), np.concatenate(slacks)
+    every = np.concatenate(nodes)
+    slack = np.concatenate(slacks)
     all_signs = np.concatenate(signs)
     top = np.argsort(slack, kind="stable")[:limit]
     return every[top], all_signs[top]

@@ -12,9 +12,12 @@ from typing import Any, NamedTuple
 _RECORD_BATCH = 3
 _DICTIONARY_BATCH = 2
 # Positions of fields in their tables (format/Message.fbs).
-_HEADER_TYPE, _HEADER = 1, 2
+_HEADER_TYPE = 1
+_HEADER = 2
 _DICTIONARY_DATA = 1
-_LENGTH, _BUFFERS, _COMPRESSION = 0, 2, 3
+_LENGTH = 0
+_BUFFERS = 2
+_COMPRESSION = 3
 
 
 class BatchSizes(NamedTuple):

@@ -78,7 +78,8 @@ class FormatError(ValueError):
 
     def __init__(self, message: str, place: int, count: int) -> None:
         super().__init__(message)
-        self.place, self.count = place, count
+        self.place = place
+        self.count = count
 
 
 def unit_in_name(name: str) -> str:
@@ -152,7 +153,10 @@ def find_number_format(texts: Sequence[str], *, comma: bool = False) -> tuple[Nu
         if match is not None:
             head, thousands, decimal, tail = match.groups("")
         elif plain:  # such as 1.5e3
-            head, thousands, decimal, tail = "", "", "." * ("." in text), ""
+            head = ""
+            thousands = ""
+            decimal = "." * ("." in text)
+            tail = ""
         else:
             continue
         count += 1
@@ -320,7 +324,9 @@ def _parse_date(text: str, format: str) -> float:
         seconds = _seconds(datetime(*date))
     except ValueError:
         return np.nan
-    hours, minutes, rest = int(hour or 0), int(minute or 0), float(second or 0)
+    hours = int(hour or 0)
+    minutes = int(minute or 0)
+    rest = float(second or 0)
     if half:
         hours = hours % 12 + 12 * (half.lower() == "pm")
     if hours > 24 or minutes > 59 or rest >= 61:

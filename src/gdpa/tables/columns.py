@@ -153,7 +153,8 @@ class ColumnPlan:
         progress: Progress,
     ) -> int:
         """Write features into `out`; return the number of unknown or unreadable cells."""
-        encoding, unknown = self.encoding, 0
+        encoding = self.encoding
+        unknown = 0
         if isinstance(encoding, TextEncoding):
             column = column.as_text()
             encoding.encode(column.texts or [], column.values, out)
@@ -268,7 +269,8 @@ class ColumnList(tuple[ColumnPlan, ...]):
         out = np.empty((n_rows, self.n_features), dtype=dtype)
         start = 0
         for table in blocks:
-            rows, j = out[start : start + table.n_rows], 0
+            rows = out[start : start + table.n_rows]
+            j = 0
             for plan in self:
                 if plan.encoding is None:
                     continue
@@ -329,7 +331,8 @@ def describe_content(column: Column) -> str:
         return "empty"
     if column.texts is None:
         present = column.values[~column.missing]
-        low, high = float(present.min()), float(present.max())
+        low = float(present.min())
+        high = float(present.max())
         if column.moments:
             return f"{moment_text(low)} to {moment_text(high)}"
         return f"{low:.4g} to {high:.4g}, median {float(np.median(present)):.4g}"
@@ -383,7 +386,8 @@ def decide_column(
         If most cells, but not all, have the same kind, or the requested kind does not fit.
     """
     where = f"{source}, column {shorten(name)}"
-    texts, missing = column.texts, column.missing
+    texts = column.texts
+    missing = column.missing
     ranks = tuple(texts or ()) if column.ordered else ()
     if wanted == "drop":
         return ColumnPlan(name, "left out", "as requested")
@@ -457,7 +461,8 @@ def column_numbers(
     is_date = plan.kind == "date"
     if column.moments and not is_date:
         raise TableError(f"{where}: the cells are dates, expected numbers")
-    values, present = column.values, ~column.missing
+    values = column.values
+    present = ~column.missing
     if column.texts is not None or is_date > column.moments:
         column = column.as_text()
         parse: Any = parse_dates if is_date else parse_numbers
@@ -467,7 +472,8 @@ def column_numbers(
     if bad.size and plan.coerce:
         values = np.where(np.isin(np.arange(values.size), bad), np.nan, values)
     elif bad.size:
-        what, cell = "date" if is_date else "finite number", column.cell(bad[0])[:60]
+        what = "date" if is_date else "finite number"
+        cell = column.cell(bad[0])[:60]
         raise TableError(f"{where}, row {bad[0] + 1}: {cell!r} is not a {what}")
     return np.asarray(values)
 
@@ -478,7 +484,8 @@ def _decide_numbers(name: str, column: Column, wanted: str | None, where: str) -
         if wanted == "number":
             raise TableError(f"{where}: the cells are dates; accepted: date, category, text, drop")
         return ColumnPlan(name, "date")
-    low, high = float(np.nanmin(column.values)), float(np.nanmax(column.values))
+    low = float(np.nanmin(column.values))
+    high = float(np.nanmax(column.values))
     named = re.search(r"(^|[\W_])(date|day|dt)($|[\W_])|date$", name.strip(), re.IGNORECASE)
     if wanted == "date" or (wanted is None and named and low >= 19000101 and high <= 20991231):
         reason = "as requested" if wanted else "by its name and values"
@@ -527,7 +534,8 @@ def _decide_number_texts(
     if not good.all():
         present = column.values >= 0
         cells = good[column.values] & present
-        n_good, n_present = int(cells.sum()), int(present.sum())
+        n_good = int(cells.sum())
+        n_present = int(present.sum())
         first = int(np.flatnonzero(present & ~cells)[0])
         # A few distinct words and numbers are categories; a word among many numbers is an error.
         few = len(texts) <= 20 and 3 * len(texts) <= n_present
@@ -575,7 +583,8 @@ def _decide_date_texts(
 def _decide_texts(name: str, column: Column, max_categories: int) -> ColumnPlan:
     """Decide between identifier, text, category and scale."""
     texts = column.texts or ()
-    present, n = int((column.values >= 0).sum()), len(texts)
+    present = int((column.values >= 0).sum())
+    n = len(texts)
     if (2 * n > present or n > max_categories) and ID_NAME.fullmatch(name):
         return ColumnPlan(name, "left out", "identifier by its name")
     if n == present >= 20:
@@ -616,7 +625,8 @@ def _unless_identifier(
     plan: ColumnPlan, name: str, values: FloatArray, max_categories: int
 ) -> ColumnPlan:
     """Return the plan, or another if the integers are identifiers rather than measurements."""
-    n, named = values.size, ID_NAME.fullmatch(name)
+    n = values.size
+    named = ID_NAME.fullmatch(name)
     if not np.isfinite(values).all() or (values % 1).any():
         return plan
     if not named and re.search("year|date|time|age|day|month|week|hour|stamp", name.lower()):

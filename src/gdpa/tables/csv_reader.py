@@ -116,7 +116,9 @@ def _detect_dialect(source: Source, delimiter: str | None, encoding: str | None)
     skip = blank.count("\n") or blank.count("\r")
     declared = re.match(r"\s*sep=([^\r\n])\s*?(?:[\r\n]|$)", head, re.IGNORECASE)
     if declared is not None:  # the line "sep=;" of spreadsheets
-        skip, mark, quote = skip + 1, delimiter or declared[1], '"'
+        skip = skip + 1
+        mark = delimiter or declared[1]
+        quote = '"'
     else:
         mark, quote = _detect_marks(head, delimiter)
     if delimiter is None and mark != ",":
@@ -137,7 +139,9 @@ def _detect_encoding(source: Source) -> tuple[str, list[str]]:
             if head.startswith(marks):
                 return name, [f"text in {name}"]
         decoder = codecs.getincrementaldecoder("utf-8")()
-        line, bad_line, encoding = 1, 0, "cp1252"
+        line = 1
+        bad_line = 0
+        encoding = "cp1252"
         while head:
             if b"\0" in head:
                 raise TableError(f"{source.name} has NUL bytes: it is not a text file")
@@ -162,7 +166,8 @@ def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
     """
     if len(head) >= SAMPLE_CHARACTERS:  # the last line may be incomplete
         head = head[: head.rfind("\n") + 1] or head
-    best, chosen = (-1.0, 0, 0), (delimiter or ",", '"')
+    best = (-1.0, 0, 0)
+    chosen = (delimiter or ",", '"')
     for mark in delimiter or ",;\t|":
         for quote in "'\"":
             if quote == "'" and (f"'{mark}'" not in head or f'"{mark}"' in head):
@@ -175,7 +180,8 @@ def _detect_marks(head: str, delimiter: str | None) -> tuple[str, str]:
                 even = widths.count(widths[0]) / len(widths) if widths[0] > 1 else 0.0
                 cut = sum(cell.count(quote) % 2 for row in first for cell in row)
                 if (even, widths[0], -cut) > best:
-                    best, chosen = (even, widths[0], -cut), (mark, quote)
+                    best = (even, widths[0], -cut)
+                    chosen = (mark, quote)
     return (" ", '"') if best[0] < 1.0 and not delimiter and _blanks_separate(head) else chosen
 
 
@@ -263,7 +269,8 @@ def _text_batches(
     block_bytes: int,
 ) -> Iterator[Any]:
     """Yield the rows as Arrow batches of texts, with the wanted columns."""
-    arrow, arrow_csv = require("pyarrow", "tables"), require("pyarrow.csv", "tables")
+    arrow = require("pyarrow", "tables")
+    arrow_csv = require("pyarrow.csv", "tables")
     reading = arrow_csv.ReadOptions(
         use_threads=False,
         block_size=block_bytes,
@@ -355,7 +362,9 @@ def column_names(
     """
     names = list(map(str.strip, header))
     cells = list(filter(None, names))
-    n_data, notes, doubt = 0, [], ""
+    n_data = 0
+    notes = []
+    doubt = ""
     for cell in cells if is_file else ():
         n_data += plain_number(cell) is not None or cell.lower() in MISSING
     if 2 * n_data > len(cells):

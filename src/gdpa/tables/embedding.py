@@ -166,8 +166,10 @@ def embed_items(
     """
     if embedder.kind not in (None, kind):
         raise ValueError(f"embed={embedder.name} is for {embedder.kind}, the column has {kind}")
-    store, folder = _Store(embedder, source), picture_folder(source)
-    out, unreadable = np.zeros((len(items), 0), dtype=np.float32), dict[int, str]()
+    store = _Store(embedder, source)
+    folder = picture_folder(source)
+    out = np.zeros((len(items), 0), dtype=np.float32)
+    unreadable = dict[int, str]()
     for start in range(0, len(items), BLOCK):
         keys: dict[int, bytes] = {}
         new: dict[bytes, Any] = {}
@@ -231,7 +233,8 @@ class _Store:
         for file in sorted(self.folder.glob("*.npz")):
             try:
                 block = read_npz(file)
-                keys, vectors = block["keys"], block["vectors"]
+                keys = block["keys"]
+                vectors = block["vectors"]
                 check_numbers("vectors", vectors, (len(keys), None))
                 self.vectors.update(zip(map(bytes, keys), vectors, strict=True))
             except (OSError, ValueError, KeyError):
@@ -360,7 +363,9 @@ def _sha256(file: Path) -> str:
 def _fetch(name: str, offline: bool) -> Path:
     """Return the folder of a named model; missing files are downloaded and verified."""
     home = Path(os.environ.get("GDPA_MODELS", Path.home() / ".cache" / "gdpa" / "models"))
-    folder, listed, known = (home / name).resolve(), home / "models.json", dict[str, Any]()
+    folder = (home / name).resolve()
+    listed = home / "models.json"
+    known = dict[str, Any]()
     for source in (Path(__file__).with_name("models.json"), listed):
         try:
             known |= json.loads(source.read_text(encoding="utf-8")) if source.exists() else {}
@@ -452,7 +457,8 @@ class OnnxNetwork:
     def __call__(self, items: list[Any]) -> SingleArray:
         """Return a vector for each text or picture."""
         run = self._texts if self.kind == "text" else self._pictures
-        step, n = self.session.get_inputs()[0].shape[0], len(items)
+        step = self.session.get_inputs()[0].shape[0]
+        n = len(items)
         if isinstance(step, int):  # the network takes so many at once
             items = items + items[-1:] * (-n % step)
         else:

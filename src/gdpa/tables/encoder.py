@@ -180,7 +180,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         marked: set[bytes] = set()
         plans = self._decide(table, wanted)
         kinds = list(map(attrgetter("kind"), plans))
-        n_columns, models = len(plans) - kinds.count("left out"), dict[str, Embedder]()
+        n_columns = len(plans) - kinds.count("left out")
+        models = dict[str, Embedder]()
         if isinstance(self.embed, Mapping):
             for k, plan in enumerate(plans):
                 if plan.name in self.embed and plan.kind not in ("text", "image"):
@@ -202,7 +203,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 if gaps in marked:  # one indicator for columns that are missing together
                     encoding = replace(encoding, gap=0.0)
                 marked.add(gaps)
-            missing, content = int(column.missing.sum()), describe_content(column)
+            missing = int(column.missing.sum())
+            content = describe_content(column)
             plans[k] = replace(plan, encoding=encoding, missing=missing, content=content)
         if y is not None:
             plans = self._choose(table, plans, {*wanted, *models}, class_codes(y, table.n_rows))
@@ -216,7 +218,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _adopt(self, columns: ColumnList, half: bool) -> TableEncoder:
         """Set the fitted attributes."""
-        self.columns_, self.half_ = columns, half
+        self.columns_ = columns
+        self.half_ = half
         self._embedders = dict[str, Embedder]()
         self._kinds = set(map(attrgetter("kind"), columns))
         self.n_features_in_ = len(columns)
@@ -231,7 +234,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             source=table.source,
             coerce=self.coerce,
         )
-        plans, comma = [], False
+        plans = []
+        comma = False
         for name, column in zip(table.names, table.columns, strict=True):
             plan = decide(name, column, wanted=wanted.get(name))
             plans.append(plan)
@@ -280,7 +284,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             codes[rows],
             self.random_state,
         )
-        decided, useless = list(plans), []
+        decided = list(plans)
+        useless = []
         for (k, variants), best in zip(ambiguous.items(), chosen, strict=True):
             if best is not None:
                 decided[k] = variants[best]

@@ -57,7 +57,8 @@ class NumberEncoding:
         """Fit to a column with NaN for missing values."""
         missing = np.isnan(values)
         present = values[~missing] if missing.any() else values
-        low, high = float(present.min()), float(present.max())
+        low = float(present.min())
+        high = float(present.max())
         shift, scale = (low, high - low) if how == "minmax" else (0.0, 1.0)
         if how in ("robust", "standard"):
             size = max(abs(low), abs(high)) or 1.0
@@ -66,7 +67,8 @@ class NumberEncoding:
             if how == "robust" and inner.size >= 8 and third > first:
                 reach = 10.0 * (third - first)  # values beyond these fences do not set the scale
                 inner = np.clip(inner, first - reach, third + reach)
-            shift, scale = float(inner.mean()) * size, float(inner.std()) * size
+            shift = float(inner.mean()) * size
+            scale = float(inner.std()) * size
         if not 0 < scale < np.inf:
             scale = 1.0
         # No indicator for rare gaps: a nearly constant feature displaces others in a forest
@@ -199,6 +201,10 @@ class DateEncoding:
 
 
 Encoding = (
-    NumberEncoding | CategoryEncoding | DateEncoding | TextEncoding
-    | EmbeddingEncoding | PictureEncoding
-)  # fmt: skip
+    NumberEncoding
+    | CategoryEncoding
+    | DateEncoding
+    | TextEncoding
+    | EmbeddingEncoding
+    | PictureEncoding
+)

@@ -69,7 +69,8 @@ def read_picture(folder: Path, name: str) -> tuple[bytes, str]:
     ImageError
         If the file is missing, outside the folder, too large, or not an image.
     """
-    name, home = name.strip(), folder.resolve()
+    name = name.strip()
+    home = folder.resolve()
     # Checked first, because resolving a UNC path makes Windows contact its host.
     if PurePath(name).anchor and not PurePath(name).is_relative_to(home):
         raise ImageError("the path is outside the folder of the table")

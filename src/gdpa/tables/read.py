@@ -236,7 +236,8 @@ def _read_parquet(
     written: frozenset[str] | bool,
 ) -> Table:
     """Read the rows of all parts column by column, to save memory."""
-    arrow, parquet = require("pyarrow", "tables"), require("pyarrow.parquet", "tables")
+    arrow = require("pyarrow", "tables")
+    parquet = require("pyarrow.parquet", "tables")
     files: dict[str, Any] = {}
     undeclared: set[str] = set()  # columns of texts that the file does not call categories
     for part, opened in parts.items():
@@ -331,7 +332,11 @@ def _check_extent(stream: BinaryIO, name: str) -> None:
         for member in book.namelist():
             if not member.startswith("xl/worksheets/") or not member.endswith(".xml"):
                 continue
-            cells, rows, width, rest, n_rows = 0, 0, 0, b"", 0
+            cells = 0
+            rows = 0
+            width = 0
+            rest = b""
+            n_rows = 0
             with book.open(member) as sheet:
                 while part := sheet.read(2**20):
                     n_rows += len(SHEET_ROW.findall(part))
@@ -392,11 +397,14 @@ def _read_feather(
     stream: BinaryIO, name: str, target: str | None, written: frozenset[str] | bool
 ) -> Table:
     """Read a Feather file, after its declared sizes have been compared with its own size."""
-    arrow, feather = require("pyarrow", "tables"), require("pyarrow.feather", "tables")
+    arrow = require("pyarrow", "tables")
+    feather = require("pyarrow.feather", "tables")
     size = _stream_size(stream)
     if stream.read(6) == b"ARROW1":
         stream.seek(8)
-        rows, inflated, columns = 0, 0, 1
+        rows = 0
+        inflated = 0
+        columns = 1
         for message in arrow.ipc.MessageReader.open_stream(stream):
             if message.type == "schema":
                 columns = max(1, len(arrow.ipc.read_schema(message)))
@@ -508,7 +516,8 @@ def _read_npz(stream: BinaryIO, name: str) -> Table:
     arrays = read_npz(stream)
     if "X" not in arrays or arrays["X"].ndim != 2:
         raise TableError(f"{name} needs a two-dimensional array X; it has {sorted(arrays)}")
-    X, y = arrays["X"], arrays.get("y")
+    X = arrays["X"]
+    y = arrays.get("y")
     if y is not None and y.shape != (X.shape[0],):
         raise TableError(f"{name}: y has shape {y.shape}, X has {X.shape[0]} rows")
     return _matrix_table(X, None if y is None else y.tolist(), name)

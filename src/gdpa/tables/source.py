@@ -48,7 +48,8 @@ class Source:
 
     def rewrite(self, content: bytes) -> None:
         """Replace the content of the file, in memory."""
-        self._content, self.compression = content, None
+        self._content = content
+        self.compression = None
 
     def open(self) -> BinaryIO:
         """Return a decompressed stream from the beginning."""
@@ -94,7 +95,8 @@ class _GuardedStream(io.RawIOBase):
 
     def _guard(self, call: Any, argument: Any) -> Any:
         """Call a function; its errors become TableError."""
-        name, kind = self._source.name, self._source.compression
+        name = self._source.name
+        kind = self._source.compression
         with errors_as_table_error(f"{name} is not a readable {kind} file"):
             return call(argument)
 

@@ -36,7 +36,9 @@ TEXT_BLOCK = 500  # texts encoded at a time
 # Nearest texts; share of the texts above which an n-gram says nothing about similarity; limit on
 # the n-grams of the texts that are searched, for time and the size of stored models. Chosen on TREC
 # and Subj with 5 and 20 labels per class.
-NEAREST, COMMON, MOST_ENTRIES = 30, 0.2, 2**20
+NEAREST = 30
+COMMON = 0.2
+MOST_ENTRIES = 2**20
 
 
 def _count_ngrams(texts: Sequence[str]) -> sp.csr_array:
@@ -181,7 +183,8 @@ class TextEncoding:
         means -= weight @ (P @ means)
         means /= _deviation(P @ means, weight)
         total = _deviation((Z - shift) / scale + P @ means, weight)
-        means, shift = (means / total).astype(np.float32), shift.astype(np.float32)
+        means = (means / total).astype(np.float32)
+        shift = shift.astype(np.float32)
         return cls(buckets, rarity, directions, shift, scale * total, anchors, means)
 
     @property

@@ -41,7 +41,8 @@ LP_TOLERANCE = 1e-5
 def _merged_lp(problem: GraphProblem) -> tuple[FloatArray, FloatArray]:
     """Solve one LP with one row for the apex, y >= 0 and 0 <= a <= 1, aligned by all ones."""
     # The optimal face is unbounded in a. The bound on a keeps the central path finite.
-    n, m = problem.n_nodes, problem.n_labeled
+    n = problem.n_nodes
+    m = problem.n_labeled
     q = np.where(problem.labels == 0, np.abs(problem.bias), 0.0)
     base = np.append(problem.adjacency @ np.ones(n) - problem.diagonal + q, q.sum())
     a_node = sp.csr_array((-np.ones(m), (problem.labeled, np.arange(m))), shape=(n, m))

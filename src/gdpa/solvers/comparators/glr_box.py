@@ -68,7 +68,9 @@ class GLRBox(Solver):
                     preconditioner="jacobi",
                     callback=run.watch,
                 )
-            x, iterations, converged = result.x, result.iterations, result.converged
+            x = result.x
+            iterations = result.iterations
+            converged = result.converged
             message = result.message
             # By the maximum principle only errors of the iteration leave the box in this case.
             sure = problem.laplacian == "combinatorial" and not evidence

@@ -42,7 +42,8 @@ def modified_dual_lmi(problem: GraphProblem) -> LMI:
 
     Evidence h is a fixed edge of weight |h| to the half of the apex with its sign.
     """
-    n, known = problem.n_nodes, problem.labeled
+    n = problem.n_nodes
+    known = problem.labeled
     m = known.size
     # The halves of the apex.
     plus = n
@@ -86,7 +87,8 @@ class _ModifiedDual(Solver):
             scaled = replace(lmi, F0=lmi.F0 / scale)
             result = self.conic(scaled, tol=self.tol, max_iter=self.max_iter)
             x = result.x * scale
-        converged, message = result.converged, result.message
+        converged = result.converged
+        message = result.message
         a = np.maximum(x[n + 1 :], 0.0)
         signs = problem.labels[problem.labeled].astype(np.float64)
         dual = DualVariables(y=x[: n + 1], z=-signs * a)

@@ -194,7 +194,8 @@ def _ratio(a: FloatArray, b: FloatArray) -> FloatArray:
 def _search(problem: Problem, variant: str, mixtures: int) -> Search:
     """Return the search for a problem, scaled to avoid overflow."""
     if isinstance(problem, GraphProblem):
-        Q, h = problem.adjacency, problem.bias
+        Q = problem.adjacency
+        h = problem.bias
         if variant == "authors":
             Q = -Q
             h = -h

@@ -46,7 +46,9 @@ class Spectral(Solver):
         with run.stage("setup"):
             if isinstance(problem, GraphProblem):
                 form = problem.reduced()
-                P, constant, apex = form.P, form.constant, form.apex
+                P = form.P
+                constant = form.constant
+                apex = form.apex
                 start = None if self.x0 is None else np.append(self.x0[form.nodes], 1.0)
             else:
                 # The diagonal is included, because the paper's P has ones there.
