@@ -18,6 +18,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,7 @@ def read_arff(path: Path) -> Any:
     return frame
 
 
+@cache
 def read(name: str) -> tuple[Any, Any]:
     """Return the features of a set as a frame, and its classes."""
     import pandas as pd

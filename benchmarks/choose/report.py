@@ -251,11 +251,11 @@ def rounded(scores: Scores) -> Scores:
 
 DECISIONS = (
     Decision("Weights without any held-out loss", "table", EQUAL, PLAIN, "rejected"),
-    Decision("Prior, b and c learned", "table", LEARNED, PLAIN, "adopted"),
+    Decision("Prior, b and c learned", "table", LEARNED, PLAIN, "rejected: no gain"),
     Decision("Prior, b and c learned", "embedding", LEARNED, PLAIN, "adopted"),
     Decision("Prior, b and c learned", "bag of words", LEARNED, PLAIN, "adopted"),
-    Decision("Prior, b and c learned", "links", LEARNED, PLAIN, "adopted"),
-    Decision("Prior, b and c learned", "pictures", LEARNED, PLAIN, "adopted"),
+    Decision("Prior, b and c learned", "links", LEARNED, PLAIN, "adopted: the stored prior lost"),
+    Decision("Prior, b and c learned", "pictures", LEARNED, PLAIN, "rejected: no gain"),
     Decision("Class shares with a guard", "table", WITH_SHARES, LEARNED, "adopted"),
     Decision("Class shares with a guard", "embedding", WITH_SHARES, LEARNED, "adopted"),
     Decision("Class shares with a guard", "bag of words", WITH_SHARES, LEARNED, "adopted"),
@@ -273,14 +273,14 @@ DECISIONS = (
         "table",
         "best splits where held-out labels prefer them",
         "forest as it is",
-        "open",
+        "gains, not built in yet",
     ),
     Decision(
         "Best splits as one more member",
         "table",
         "best splits as one more member",
         "forest as it is",
-        "open",
+        "rejected: more trees for the same gain",
     ),
     Decision(
         "Features learned from the pictures instead of pixels",
@@ -305,11 +305,21 @@ DECISIONS = (
         "members as they are",
         "rejected",
     ),
-    Decision("The committee as it is now", "table", NOW, BEFORE, "adopted", ("1", "5", "20")),
-    Decision("The committee as it is now", "embedding", NOW, BEFORE, "adopted", ("1", "5", "20")),
-    Decision("The committee as it is now", "bag of words", NOW, BEFORE, "adopted", ("5", "20")),
-    Decision("The committee as it is now", "links", NOW, BEFORE, "adopted", ("1", "5", "20")),
-    Decision("The committee as it is now", "pictures", NOW, BEFORE, "adopted", ("1", "5", "20")),
+    *(
+        Decision(
+            "Learned weights and class shares, replayed with the set left out",
+            kind,
+            WITH_SHARES,
+            BEFORE,
+            "measured",
+        )
+        for kind in ("embedding", "bag of words", "links")
+    ),
+    Decision("The committee as it is now", "table", NOW, BEFORE, "measured", ("1", "5", "20")),
+    Decision("The committee as it is now", "embedding", NOW, BEFORE, "measured", ("1", "5", "20")),
+    Decision("The committee as it is now", "bag of words", NOW, BEFORE, "measured", ("5", "20")),
+    Decision("The committee as it is now", "links", NOW, BEFORE, "measured", ("1", "5", "20")),
+    Decision("The committee as it is now", "pictures", NOW, BEFORE, "measured", ("1", "5", "20")),
 )
 
 
@@ -412,10 +422,11 @@ def page(found: dict[str, Any]) -> str:
             "",
             "## Class shares",
             "",
-            f"Temperature, prior and guard are chosen by the mean of error and balanced error with "
-            f"5 and 20 labels a class over {numbers['sets']} sets: {numbers['chosen']}. With one "
-            f"set left out, {numbers['sets that choose the same']} of {numbers['sets']} choose the "
-            "same.",
+            "Temperature, weight of the prior and guard, compared by the mean of error and "
+            f"balanced error with 5 and 20 labels a class over {numbers['sets']} sets. Best: "
+            f"{numbers['chosen']}; with one set left out, "
+            f"{numbers['sets that choose the same']} of {numbers['sets']} choose the same. The "
+            f"package uses {asdict(shares.ShareNumbers())}; the first ten differ by 0.03 points.",
             "",
             "| numbers | mean of error and balanced error |",
             "|---|---|",
@@ -423,9 +434,16 @@ def page(found: dict[str, Any]) -> str:
         means = numbers["mean of error and balanced error"]
         for name in sorted(means, key=means.__getitem__):
             lines.append(f"| {name} | {means[name]:.3f} |")
-    lines += ["", "## Beside other classifiers"]
+    lines += [
+        "",
+        "## Beside other classifiers",
+        "",
+        f"The row *{NOW}* is the default classifier, whose weights for embeddings, bags of words",
+        f"and links were learned from these sets. In the row *{WITH_SHARES}*, replayed",
+        "from the recorded members, the set is left out.",
+    ]
     for kind, scores in found["kinds"].items():
-        rules = (NOW, BEFORE, *PEERS.get(kind, ()))
+        rules = (NOW, WITH_SHARES, BEFORE, *PEERS.get(kind, ()))
         body = rank_lines(scores, rules)
         if kind in ("links", "embedding", "pictures"):
             body += set_lines(scores, rules, "20")

@@ -1,6 +1,7 @@
 """The protocol that chooses defaults: draws, the cache, replayed rules and what is left out."""
 
 import importlib
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -220,3 +221,27 @@ def test_the_page_is_written_from_stored_scores(choose):
     page = choose.report.page(stored)
     assert "| Weights without any held-out loss" in page
     assert "| 3 | 5 |" in page
+
+
+def test_the_stored_page_is_that_of_the_stored_scores(choose):
+    stored = json.loads(choose.report.STORE.read_text(encoding="utf-8"))
+    written = choose.report.PAGE.read_text(encoding="utf-8")
+    assert written == choose.report.page(stored), "run python -m benchmarks.choose report"
+
+
+def test_the_page_of_few_labels_on_public_tables_is_that_of_its_store(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    tabllm = importlib.import_module("benchmarks.tabllm")
+    written = tabllm.PAGE.read_text(encoding="utf-8")
+    assert written == tabllm.page(tabllm.load(tabllm.STORE)), "run python -m benchmarks.tabllm"
+
+
+def test_few_labels_in_all_are_spread_over_the_classes(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    tabllm = importlib.import_module("benchmarks.tabllm")
+    y = np.repeat([0, 1, 2], [200, 60, 3])
+    known, test = tabllm.draw(y, 16, 0)
+    assert known.size == 16
+    assert test.size == y.size // 5
+    assert not np.isin(known, test).any()
+    assert np.ptp(np.bincount(y[known])[:2]) <= 1
