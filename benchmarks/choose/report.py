@@ -374,15 +374,18 @@ def rank_lines(scores: Scores, rules: Sequence[str]) -> list[str]:
 
 
 def set_lines(scores: Scores, rules: Sequence[str], labels: str) -> list[str]:
-    """Return the error of whole classifiers, set by set."""
+    """Return the error of whole classifiers, set by set; a dash where one was not run."""
     present = [rule for rule in rules if labels in scores.get(rule, {})]
     if not present:
         return []
-    names = sorted(set.intersection(*(set(scores[rule][labels]) for rule in present)))
+    errors = {
+        rule: {name: f"{one['error']:.1f}" for name, one in scores[rule][labels].items()}
+        for rule in present
+    }
     out = ["", f"Error with {labels} labels a class, set by set", ""]
     out += ["| set | " + " | ".join(present) + " |", "|---|" + "---|" * len(present)]
-    for name in names:
-        row = " | ".join(f"{scores[rule][labels][name]['error']:.1f}" for rule in present)
+    for name in sorted(set().union(*errors.values())):
+        row = " | ".join(errors[rule].get(name, "-") for rule in present)
         out.append(f"| {name} | {row} |")
     return out
 
