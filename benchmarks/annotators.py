@@ -15,8 +15,7 @@ is killed (SIGKILL) and started again. In the end the log must hold
 
 and a session that continues, and the table written by Ctrl-C, must hold the labels of the log. The
 certificate of the killed and resumed session must verify. A run with the default numbers is stored
-in ``benchmarks/labeling.json`` and written into
-``benchmarks/LABELING.md``.
+in ``benchmarks/labeling.json``.
 """
 
 from __future__ import annotations
@@ -403,7 +402,7 @@ def main(argv: list[str] | None = None) -> int:
         from . import labeling
 
         labeling.save({**labeling.store(), "annotators": result})
-        labeling.write(labeling.store())
+        print(labeling.page(labeling.store()))
     return int(bool(result["wrong"]))
 
 

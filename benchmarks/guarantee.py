@@ -2,7 +2,7 @@
 
     python -m benchmarks.guarantee --traces FOLDER            # record predictions, once
     python -m benchmarks.guarantee --traces FOLDER --measure coverage effort mix kills
-    python -m benchmarks.guarantee --write                    # only write GUARANTEE.md again
+    python -m benchmarks.guarantee --write                    # only print the results
 
 A trace is a labelling session on a data set: the rows it asks for, and its predictions after 15 to
 100 answers. Replayed sessions draw their own checks from them, with a seed of their own. The sets
@@ -58,7 +58,6 @@ from .machine import describe
 
 HERE = Path(__file__).parent
 STORE = HERE / "guarantee.json"
-PAGE = HERE / "GUARANTEE.md"
 ROWS = 1500
 SNAPSHOTS = (15, 20, 30, 40, 60, 80, 100)
 # Answers at which a replayed session holds its predictions, and lets them go again.
@@ -493,16 +492,14 @@ def mix_lines(results: dict[str, Any]) -> list[str]:
     ]
 
 
-def write(results: dict[str, Any]) -> None:
-    """Write the page."""
+def page(results: dict[str, Any]) -> str:
+    """Return the results as Markdown."""
     found = results["coverage"]["sets"]
     total = sum(r["sessions"] for r in found.values())
     looks = sum(r["looks"] for r in found.values())
     rows = ["sessions", "accuracy", "fixed", "crossing", "adversary"]
     lines = [
         "# The guarantee of labelling",
-        "",
-        "Written by `python -m benchmarks.guarantee`, which says what is measured.",
         "",
         "## Coverage",
         "",
@@ -534,7 +531,7 @@ def write(results: dict[str, Any]) -> None:
             f"{part['certificate']}."
         )
         lines += ["", made(results, "kills")]
-    PAGE.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def save(results: dict[str, Any]) -> None:
@@ -555,13 +552,13 @@ def main() -> None:
         default=(),
         metavar="PART",
     )
-    parser.add_argument("--write", action="store_true", help="write the page from the store")
+    parser.add_argument("--write", action="store_true", help="print the stored results")
     parser.add_argument("--sessions", type=int, default=2000)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=21)
     options = parser.parse_args()
     if options.write:
-        write(json.loads(STORE.read_text()))
+        print(page(json.loads(STORE.read_text())))
         return
     if options.traces is None:
         parser.error("--traces FOLDER is needed")
@@ -592,7 +589,7 @@ def main() -> None:
         }
         save(results)
         if "coverage" in results:
-            write(results)
+            print(page(results))
 
 
 if __name__ == "__main__":

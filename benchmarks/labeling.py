@@ -2,7 +2,7 @@
 
     python -m benchmarks.labeling                # what is missing in benchmarks/labeling.json
     python -m benchmarks.labeling --again ours   # run this row again
-    python -m benchmarks.labeling --write        # only write benchmarks/LABELING.md again
+    python -m benchmarks.labeling --write        # only print the results
 
 Sets: digits and six of the tables of ``benchmarks/table_data.py`` (1,500 rows drawn by the seed,
 columns scaled to 0 to 1), and 100,000 generated points; and three tables on which nothing was
@@ -43,7 +43,6 @@ from .table_data import encode, folder, read
 
 HERE = Path(__file__).parent
 STORE = HERE / "labeling.json"
-PAGE = HERE / "LABELING.md"
 TABLES = ("optdigits", "segment", "texture", "letter", "splice", "chess")
 LARGE = "100,000 points"
 SETS = ("digits", *TABLES, LARGE)
@@ -194,12 +193,11 @@ def measure(rows: list[str], sets: list[str], again: bool, seeds: int) -> None:
             print(f"{row}, {name}: {np.round(np.mean(curves, axis=0), 1).tolist()}", flush=True)
 
 
-def write(results: dict[str, Any]) -> None:
-    """Write the page."""
+def page(results: dict[str, Any]) -> str:
+    """Return the results as Markdown."""
     lines = [
         "# Simulated annotators",
         "",
-        "Written by `python -m benchmarks.labeling`, which says what the sets and the rows are. "
         f"Accuracy in percent on the rows without a label, mean of {SEEDS} seeds, from no label at "
         "all. The constants of the strategy were chosen on these sets (not on the 100,000 points).",
         *results.get("measured", {"text": []})["text"],
@@ -236,7 +234,7 @@ def write(results: dict[str, Any]) -> None:
             ]
     if "annotators" in results:
         lines += ["", "## Annotators", "", annotators.paragraph(results["annotators"])]
-    PAGE.write_text("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def coverage(sessions: int) -> list[str]:
@@ -385,8 +383,7 @@ def main(argv: list[str] | None = None) -> int:
             print("no tables: set GDPA_DATA_HOME to a folder with tables/*.csv")
             sets = [name for name in sets if name not in (*TABLES, *OTHERS)]
         measure(rows, sets, again is not None, options.seeds)
-    write(store())
-    print(PAGE)
+    print(page(store()))
     return 0
 
 

@@ -359,7 +359,9 @@ def guarantee() -> Claim:
         height=4.4,
         notes=[
             "Stopping times: after a fixed number of answers, when the bound first crosses the "
-            "goal, and the worst time in hindsight."
+            "goal, and the worst time in hindsight. Evenly drawn checks use the mean confidence of "
+            "the model as their guess of the error; if they knew the true share of errors, the "
+            "advantage would be smaller."
         ],
     )
 
