@@ -17,4 +17,7 @@ wheel="$(ls "$work"/dist/*.whl)"
 cd "$work"
 clean/bin/gdpa --version
 clean/bin/gdpa demo
+clean/bin/gdpa example cut
+clean/bin/gdpa solve borders.txt --problem max-cut --out cut.csv --proof proof.json
+clean/bin/gdpa verify borders.txt proof.json
 echo "The release can be published: $(basename "$wheel")"
