@@ -14,9 +14,13 @@ if TYPE_CHECKING:
     from .options import GraphOptions
 
 __all__ = [
-    "CommitteeClassifier", "GDPAClassifier", "GraphClassifier", "GraphOptions",
-    "SemiSupervisedKFold", "classify",
-]  # fmt: skip
+    "CommitteeClassifier",
+    "GDPAClassifier",
+    "GraphClassifier",
+    "GraphOptions",
+    "SemiSupervisedKFold",
+    "classify",
+]
 
 # Loaded on first use, because cluster workers do not need scikit-learn.
 __getattr__ = load_on_use(

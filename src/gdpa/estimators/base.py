@@ -138,7 +138,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"y has {len(y)}"
             )
         labels = encode_labels(y, self.unlabeled)
-        options, rescaler = fitted._fit_options(labels.classes), None
+        options = fitted._fit_options(labels.classes)
+        rescaler = None
         if on_graph:
             options = replace(options, graph="precomputed")
         elif options.rescale is not None:
@@ -229,7 +230,8 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def feature_importances_(self) -> FloatArray:
         """Importance of each input column in the forest; they add up to 1."""
-        values, rescaler = self.ensemble_.importances, self.ensemble_.rescaler
+        values = self.ensemble_.importances
+        rescaler = self.ensemble_.rescaler
         if values is None:
             raise AttributeError("no forest was grown: only CommitteeClassifier has importances")
         column = np.arange(values.size)  # source column of each feature
@@ -667,14 +669,18 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         >>> sorted(CommitteeClassifier(n_neighbors=2).query(2, X=X).tolist())
         [1, 4]
         """
-        seed, none = self.random_state or 0, np.arange(0)
+        seed = self.random_state or 0
+        none = np.arange(0)
         if X is not None:
             W, points = self._unlabeled_graph(X, seed)
             return query_nodes(W, points, None, none, none, n, strategy, seed=seed)
         check_is_fitted(self)
         ensemble = self.ensemble_
-        graph, known, p = ensemble.first.graph, ensemble.labels.labeled, ensemble.probabilities()
-        skipped, W = self.skipped_, abs(graph.W) if graph.signed else graph.W
+        graph = ensemble.first.graph
+        known = ensemble.labels.labeled
+        p = ensemble.probabilities()
+        skipped = self.skipped_
+        W = abs(graph.W) if graph.signed else graph.W
         return query_nodes(W, graph.features, p, known, skipped, n, strategy, seed=seed)
 
     def _unlabeled_graph(self, X: object, seed: int) -> tuple[sp.csr_array, Features | None]:
@@ -819,7 +825,9 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Path(path)
 
     def _card(self) -> str:
-        ensemble, tuning, k = self.ensemble_, self.tuning_, self.classes_.size
+        ensemble = self.ensemble_
+        tuning = self.tuning_
+        k = self.classes_.size
         known = int(ensemble.labels.labeled.size)
         counts = np.array([(self.transduction_ == c).sum() for c in self.classes_])
         listed = ", ".join(f"{c} {n:,}" for c, n in zip(self.classes_[:6], counts, strict=False))

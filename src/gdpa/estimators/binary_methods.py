@@ -48,7 +48,8 @@ def _heaviest_first(problem: ClassProblem, counts: NDArray[np.intp]) -> list[int
     """Sort classes by number of labels, then by properties of their nodes but never by name."""
     # Degrees break ties because they do not depend on the order of the rows. The first labelled
     # node breaks the remaining ties.
-    rows, codes = problem.W[problem.labeled], problem.targets.argmax(axis=1)
+    rows = problem.W[problem.labeled]
+    codes = problem.targets.argmax(axis=1)
     degrees = np.bincount(codes, weights=np.diff(rows.indptr), minlength=counts.size)
     # Sums of weights, because the diagonal of a normalised Laplacian is 1 everywhere.
     weights = np.bincount(codes, weights=rows.sum(axis=1), minlength=counts.size)
@@ -105,7 +106,8 @@ def _tree(
     problem: ClassProblem, method: str, arguments: dict[str, Any]
 ) -> tuple[FloatArray, list[Solution]]:
     """Return the products of the shares along the paths of a tree of splits."""
-    n, k = problem.diagonal.size, problem.targets.shape[1]
+    n = problem.diagonal.size
+    k = problem.targets.shape[1]
     counts = problem.targets.sum(axis=0).astype(np.intp)
     scores = np.ones((n, k))
     here = np.ones((n, k), dtype=bool)  # classes that a sample can still reach

@@ -61,7 +61,8 @@ def equal_confidence(shares: Sequence[FloatArray]) -> FloatArray:
     target = float(np.mean([confidence(p, 0.0) for p in few]))
     found = []
     for p in few:
-        low, high = -limit, limit
+        low = -limit
+        high = limit
         for _ in range(30):  # the confidence grows with the sharpness
             middle = 0.5 * (low + high)
             if confidence(p, middle) < target:

@@ -74,7 +74,8 @@ class Forest(Model):
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
-        n, roots = self.feature.size, self.roots
+        n = self.feature.size
+        roots = self.roots
         check_numbers("forest: roots", roots, (None,))
         for name in ("feature", "left", "right"):
             check_numbers(f"forest: {name}", getattr(self, name), (n,))
@@ -85,7 +86,8 @@ class Forest(Model):
         whole = roots.size >= 2 and roots[0] == 0 and roots[-1] == n and (np.diff(roots) >= 1).all()
         if not whole:
             raise ValueError("forest: roots must ascend from 0 to the number of nodes")
-        number, end = np.arange(n), np.repeat(roots[1:], np.diff(roots))
+        number = np.arange(n)
+        end = np.repeat(roots[1:], np.diff(roots))
         leaf = (self.feature == -1) & (self.left == number) & (self.right == number)
         inner = (self.feature >= 0) & (self.feature < self.importances.size)
         for child in (self.left, self.right):
@@ -135,7 +137,8 @@ class Forest(Model):
             at = node[moving]
             inside = self.feature[at] >= 0
             if not inside.all():
-                moving, at = moving[inside], at[inside]
+                moving = moving[inside]
+                at = at[inside]
             if moving.size == 0:
                 break
             yes = cells[moving, column[at]] <= self.threshold[at]
@@ -203,7 +206,8 @@ class CrossForest:
 
     def leaves(self, X: Features) -> Leaves:
         """Return the same as :meth:`Forest.leaves`, by the compiled code of scikit-learn."""
-        A, jobs = as_single(X, self.units), self.n_jobs if X.shape[0] > FEW else 1
+        A = as_single(X, self.units)
+        jobs = self.n_jobs if X.shape[0] > FEW else 1
         if self.columns.size > A.shape[1]:
             A = A[:, self.columns]
         trees = map(attrgetter("tree_"), self.trees)
@@ -241,11 +245,15 @@ def cross_forest(
     names[place] = codes
     n_groups = 1 if folds is None else int(folds.max()) + 1
     trees: list[ExtraTreeClassifier] = []
-    nodes, roots, jobs = [], [0], effective_jobs(options.n_jobs)
+    nodes = []
+    roots = [0]
+    jobs = effective_jobs(options.n_jobs)
     for f in range(n_groups):
         seen = slice(None) if folds is None else np.flatnonzero(folds != f)
-        rows, classes = A[seen], place[seen][:, None]
-        draw, found = np.random.RandomState(options.random_state + f), []
+        rows = A[seen]
+        classes = place[seen][:, None]
+        draw = np.random.RandomState(options.random_state + f)
+        found = []
         for _ in range(max(1, n_trees // n_groups)):
             seed = draw.randint(np.iinfo(np.int32).max)
             found.append(ExtraTreeClassifier(max_features="sqrt", random_state=seed))
@@ -253,11 +261,14 @@ def cross_forest(
         trees += found
     importances = np.zeros((n_groups, X.shape[1]))
     for number, estimator in enumerate(trees):
-        tree, start, n = estimator.tree_, roots[-1], estimator.tree_.node_count
+        tree = estimator.tree_
+        start = roots[-1]
+        n = estimator.tree_.node_count
         importances[number * n_groups // len(trees)] += np.bincount(
             columns, tree.compute_feature_importances(), X.shape[1]
         )
-        leaf, itself = tree.children_left < 0, np.arange(start, start + n)
+        leaf = tree.children_left < 0
+        itself = np.arange(start, start + n)
         value = np.zeros((n, n_classes), dtype=np.float32)
         value[:, names[estimator.classes_.astype(np.intp)]] = tree.value[:, 0, :]
         value /= value.sum(axis=1, keepdims=True)

@@ -151,7 +151,8 @@ def guess_evidence(
         np.add.at(table, groups[rows], own)
         return np.asarray(table[groups])
 
-    by_value, by_level = counts(values), counts(levels)
+    by_value = counts(values)
+    by_level = counts(levels)
 
     def evidence(at: Any, mine: FloatArray | float) -> FloatArray:
         """Return the evidence for rows, without their own labels if these are given."""

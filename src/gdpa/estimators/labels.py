@@ -107,7 +107,8 @@ def known_labels(y: Any, unlabeled: Any = -1) -> tuple[NDArray[Any], NDArray[np.
             DataConversionWarning,
             stacklevel=4,
         )
-        values, masked = values.ravel(), masked.ravel()
+        values = values.ravel()
+        masked = masked.ravel()
     if values.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {values.shape} instead")
     if values.dtype.kind == "c":

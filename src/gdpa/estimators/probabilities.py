@@ -253,7 +253,8 @@ def confidence_of(ensemble: Any) -> Confidence | None:
 
     Returns None if no label was held out or no sample is unlabelled.
     """
-    held_out, classes = ensemble.left_out(), ensemble.labels.classes
+    held_out = ensemble.left_out()
+    classes = ensemble.labels.classes
     free = ensemble.labels.codes < 0
     if held_out is None or classes.size < 2 or not free.any():
         return None
@@ -279,7 +280,8 @@ def confidence_of(ensemble: Any) -> Confidence | None:
 
 def cautions(ensemble: Any) -> list[str]:
     """Return warnings about the confidence of a fitted ensemble."""
-    weighting, labels = ensemble.weighting, ensemble.labels
+    weighting = ensemble.weighting
+    labels = ensemble.labels
     if weighting is not None and weighting.losses is None and (labels.codes < 0).any():
         return [
             f"{labels.labeled.size} labels of {labels.classes.size} classes are too few to hold "

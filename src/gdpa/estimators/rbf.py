@@ -12,14 +12,18 @@ from ..linalg.row_products import row_products, row_squares
 
 def rbf(A: Features, B: Features, gamma: float) -> FloatArray:
     """Return the RBF kernel; it is 0 where the distance overflows."""
-    A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
+    A = A.astype(np.float64, copy=False)
+    B = B.astype(np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
         if not sp.issparse(A):  # a shift to the mean keeps the digits of distances
             middle = B.mean(axis=0)
             if np.isfinite(middle).all():
-                A, B = np.clip(A - middle, -1e300, 1e300), np.clip(B - middle, -1e300, 1e300)
+                A = np.clip(A - middle, -1e300, 1e300)
+                B = np.clip(B - middle, -1e300, 1e300)
             if np.abs(B).max(initial=0.0) > 1e150:  # squares would overflow
-                A, B, gamma = A * np.sqrt(gamma), B * np.sqrt(gamma), 1.0
+                A = A * np.sqrt(gamma)
+                B = B * np.sqrt(gamma)
+                gamma = 1.0
         if isinstance(A, np.ndarray):
             squares = -2.0 * row_products(A, B.T)
             squares += row_squares(A)[:, None]

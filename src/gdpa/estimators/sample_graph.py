@@ -211,7 +211,8 @@ def graph_candidates(
     if options.graph == "precomputed":
         return [given_graph(X, laplacian)]
     if options.graph == "full":
-        n, width = X.shape[0], options.bandwidth
+        n = X.shape[0]
+        width = options.bandwidth
         # Measured: the graph, its Laplacian and the systems of the tuning, then the method.
         per_pair = 45.0 + 0.5 * get_solver(options.method).bytes_per_edge
         check_memory(

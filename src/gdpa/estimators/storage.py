@@ -64,12 +64,14 @@ class StoredEstimator:
 
     def check_stored(self) -> None:
         """Raise an error if the parts do not fit together."""
-        names, width = self.feature_names_in, self.ensemble.n_features
+        names = self.feature_names_in
+        width = self.ensemble.n_features
         if self.encoder is None and self.n_features_in != width:
             raise ValueError("n_features_in does not match the features")
         if names is not None and len(names) != self.n_features_in:
             raise ValueError("feature_names_in has a wrong length")
-        n, k = self.ensemble.n_samples, self.ensemble.labels.classes.size
+        n = self.ensemble.n_samples
+        k = self.ensemble.labels.classes.size
         if not all(0 <= i < n for i in self.skipped):
             raise ValueError("skipped contains an unknown sample")
         links = sp.csr_array((1, n)) if self.ensemble.linked else None
@@ -84,7 +86,8 @@ class StoredEstimator:
 
 def save_model(model: Any, path: str | os.PathLike[str], extra: dict[str, Any]) -> Path:
     """Write a fitted estimator."""
-    ensemble, encoder = model.ensemble_, getattr(model, "encoder_", None)
+    ensemble = model.ensemble_
+    encoder = getattr(model, "encoder_", None)
     names = getattr(model, "feature_names_in_", None)
     stored = StoredEstimator(
         kind=type(model).__name__,
@@ -117,7 +120,8 @@ def load_model(cls: type[Any], path: str | os.PathLike[str]) -> Any:
         model._fit_options(stored.ensemble.labels.classes)
         if stored.encoder is not None:
             model.encoder_ = TableEncoder.from_plain(json.loads(stored.encoder))
-            columns, width = model.encoder_.columns_, stored.ensemble.n_features
+            columns = model.encoder_.columns_
+            width = stored.ensemble.n_features
             if (len(columns), columns.n_features) != (stored.n_features_in, width):
                 raise ValueError("the columns do not match the features")
         # An estimator without this parameter may have a neighbour graph or a graph of links.

@@ -230,7 +230,8 @@ def left_out(
 
     Labels are held out one by one if `exact`, otherwise fold by fold.
     """
-    unit, large = system.unit, system.diagonal.size > system.policy.large_nodes
+    unit = system.unit
+    large = system.diagonal.size > system.policy.large_nodes
     several = 1 if large else 4 if exact else 2
     weights: list[float] = (unit * np.array(LABEL_WEIGHTS[:several])).tolist()
     if given.label_weight is not None:
@@ -251,6 +252,7 @@ def left_out(
 
 def _screened(fold: FirstFold, judged: NDArray[np.bool_]) -> float:
     """Return the self-loop with the smallest loss on the first fold."""
-    loops, targets = [value * fold.rest.unit for value in LARGE_SELF_LOOPS], fold.targets[judged]
+    loops = [value * fold.rest.unit for value in LARGE_SELF_LOOPS]
+    targets = fold.targets[judged]
     losses = {s: left_out_loss(targets, rough[judged]) for s, rough in fold.screened(loops)}
     return min(losses, key=losses.__getitem__)

@@ -161,7 +161,8 @@ def accuracy_interval(
     b = np.maximum(1.0 + np.linspace(-3.0, 3.0, 25) * spread[1], 0.05)
     log_density = -0.5 * ((a / spread[0]) ** 2 + ((b - 1.0) / spread[1]) ** 2)
     weight = np.where(check, 1.0, choice_weight)
-    where, bins = _logits(confidence), np.linspace(-7.0, 7.0, 141)
+    where = _logits(confidence)
+    bins = np.linspace(-7.0, 7.0, 141)
     for hit, sign in ((True, -1.0), (False, 1.0)):
         some = np.asarray(right, dtype=bool) == hit
         counts, _ = np.histogram(where[some], bins, weights=weight[some])

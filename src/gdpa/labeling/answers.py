@@ -156,7 +156,8 @@ class AnswerHistory:
         list of int
             The changed rows; empty if there was nothing to undo.
         """
-        do, by = event["do"], event.get("by", "")
+        do = event["do"]
+        by = event.get("by", "")
         self._number = event.get("n", self._number + 1)
         if do == "undo":
             rows = self._undo(self.undo_target(by) if "of" not in event else event["of"])
@@ -274,7 +275,10 @@ def _is_value(value: Any) -> bool:
 
 def _changed(event: Mapping[str, Any], before: Answer | None) -> Answer | None:
     """Return the answer of a row after an event, or None."""
-    do, by, at, value = event["do"], event.get("by", ""), event.get("at", ""), event.get("value")
+    do = event["do"]
+    by = event.get("by", "")
+    at = event.get("at", "")
+    value = event.get("value")
     if isinstance(value, str) and not is_unicode(value):
         # An earlier version refused but logged such labels. They change nothing, but stay in the
         # history, because a later undo in the same log refers to them.

@@ -138,7 +138,8 @@ class Controller:
             W = neighbor_graph(points, n_neighbors=min(6, rows.size - 1))
             none = np.arange(0)
             drawn = picture(W, points, keep=none, most=MAP_ROWS, seed=self.session.random_state)
-        self._map_rows, self._picture = rows, drawn
+        self._map_rows = rows
+        self._picture = drawn
 
     def _order_columns(self) -> None:
         """Sort the columns by their importance in the random forest."""
@@ -200,7 +201,8 @@ class Controller:
         key: str = "",
     ) -> int | None:
         """Apply an answer and save it to disk; return its row if it concerns a single row."""
-        session, value = self.session, self.value(value)
+        session = self.session
+        value = self.value(value)
         if do == "label":
             session.label(row, value, annotator=annotator)
         elif do == "bulk":
@@ -224,8 +226,10 @@ class Controller:
             # Annotators who have not sent a request for 30 seconds have left.
             self._seen = {a: t for a, t in self._seen.items() if t > now - 30.0}
         session = self.session
-        labels, latest = session.labels, session.latest
-        counts, predicted = Counter(labels.values()), Counter[Value]()
+        labels = session.labels
+        latest = session.latest
+        counts = Counter(labels.values())
+        predicted = Counter[Value]()
         if latest is not None:
             sizes = np.bincount(latest.codes, minlength=latest.classes.size)
             predicted.update(dict(zip(latest.classes.tolist(), sizes.tolist(), strict=True)))
@@ -301,7 +305,8 @@ class Controller:
         Their prediction is the label or prediction of the row, and they are nearer than any row
         with a different label.
         """
-        latest, labels = self.session.latest, self.session.labels
+        latest = self.session.latest
+        labels = self.session.labels
         if latest is None:
             return {"rows": [], "value": None}
         value = labels.get(row, latest.labels[row : row + 1].tolist()[0])
@@ -346,7 +351,8 @@ class Controller:
 
     def _brief(self, row: int) -> dict[str, Any]:
         """Return a row for display in a list."""
-        about, picture = self.rows.summary(row), self.rows.images is not None
+        about = self.rows.summary(row)
+        picture = self.rows.images is not None
         return {"row": row, "name": self.rows.name(row), "about": about, "picture": picture}
 
     def labels(self) -> list[dict[str, Any]]:
@@ -373,7 +379,8 @@ class Controller:
 
     def colours(self) -> dict[str, Any]:
         """Return the classes and probabilities of the rows on the map, and which are labelled."""
-        latest, drawn = self.session.latest, self._picture
+        latest = self.session.latest
+        drawn = self._picture
         answers = self.session.answers
         rows = np.arange(0) if drawn is None else self._map_rows[drawn.nodes]
         known = [1 if r in answers and answers[r].value is not None else 0 for r in rows.tolist()]

@@ -171,14 +171,17 @@ class Exporter:
 
     def _labelstudio(self, who: bool) -> bytes:
         """Return tasks with annotations and predictions for Label Studio."""
-        target, answers, tasks = self.target, self.session.answers, []
+        target = self.target
+        answers = self.session.answers
+        tasks = []
         named = {"from_name": target, "to_name": "image" if self.images else "text"}
 
         def result(value: Any) -> list[dict[str, Any]]:
             return [named | {"type": "choices", "value": {"choices": [str(value)]}}]
 
         for row, record in enumerate(self._records(who)):
-            answer, guess = answers.get(row), record[f"{target}_predicted"]
+            answer = answers.get(row)
+            guess = record[f"{target}_predicted"]
             opinions = [] if answer is None else answer.opinions or [(answer.by, answer.value)]
             given = [{"result": result(v)} for _, v in opinions if v is not None]
             score = record[f"{target}_probability"]
@@ -209,14 +212,21 @@ class Exporter:
             ):
                 name = self.images.name(row)
                 if label is not None:
-                    folder, value = "labelled", label
+                    folder = "labelled"
+                    value = label
                     answered = columns["label_at"][row] is not None
                     source = columns["label_by"][row] or ("annotator" if answered else "file")
                     share = None
                 elif guess is not None:
-                    folder, value, source, share = "predicted", guess, "model", shares[row]
+                    folder = "predicted"
+                    value = guess
+                    source = "model"
+                    share = shares[row]
                 else:
-                    folder, value, source, share = "unlabelled", "", "", None
+                    folder = "unlabelled"
+                    value = ""
+                    source = ""
+                    share = None
                 path = ""
                 with contextlib.suppress(ImageError):  # unreadable pictures are listed only
                     content, _ = self.images.get(row)
@@ -300,14 +310,16 @@ def _free_path(folders: Sequence[str], name: str, taken: set[str]) -> str:
     """Return a path for a picture: its own name, preceded by its own folders if it is taken."""
     parts = [_safe_name(part) for part in PurePosixPath(name.replace("\\", "/")).parts]
     start = "/".join(filter(None, folders))
-    short, long = f"{start}/{parts[-1]}", "/".join([start, *parts])
+    short = f"{start}/{parts[-1]}"
+    long = "/".join([start, *parts])
     return _unused(long if short.casefold() in taken else short, taken)
 
 
 def _unused(name: str, taken: set[str]) -> str:
     """Return the name, numbered if it is taken; letter case is ignored."""
     stem, dot, extension = name.rpartition(".") if "." in name.rsplit("/")[-1] else (name, "", "")
-    free, number = name, 1
+    free = name
+    number = 1
     while unicodedata.normalize("NFC", free).casefold() in taken:
         number += 1
         free = f"{stem} ({number}){dot}{extension}"

@@ -76,7 +76,8 @@ class ScaledRows:
     """
 
     def __init__(self, X: Features, *, as_is: bool = False) -> None:
-        self.X, self.shape = X, X.shape
+        self.X = X
+        self.shape = X.shape
         self._low: Any = None
         self._factor: Any = None
         if as_is:

@@ -162,7 +162,8 @@ class Evidence:
         needed = math.log(1.0 / risk)
         if self.log_capital(self.total) < needed:
             return self.total
-        low, high = 0.0, self.total
+        low = 0.0
+        high = self.total
         for _ in range(40):  # to 1e-12 of the total
             middle = 0.5 * (low + high)
             if self.log_capital(middle) >= needed:

@@ -55,7 +55,8 @@ class ArrayImages:
 
     def get(self, row: int) -> tuple[bytes, str]:
         """Return the image of a row as PNG."""
-        low, high = float(self.values.min()), float(self.values.max())
+        low = float(self.values.min())
+        high = float(self.values.max())
         scaled = (self.values[row].astype(np.float64) - low) / ((high - low) or 1.0)
         return png(np.round(255.0 * scaled).astype(np.uint8)), "image/png"
 

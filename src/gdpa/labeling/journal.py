@@ -197,7 +197,8 @@ class Journal:
 
     def _append(self, line: bytes) -> None:
         """Append a line; if that fails, truncate the log to the earlier lines."""
-        handle, end = self._file.fileno(), self._size
+        handle = self._file.fileno()
+        end = self._size
         self._check_in_place()
         try:
             written = 0

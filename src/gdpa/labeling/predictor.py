@@ -116,7 +116,8 @@ class Predictor:
         codes = np.searchsorted(model.classes_, model.transduction_)
         found = ensemble.left_out()
         if found is not None:
-            rows, held_out = found[0], ensemble.probabilities(found[1])
+            rows = found[0]
+            held_out = ensemble.probabilities(found[1])
             if self._guesses:
                 probabilities, held_out = self._with_guesses(probabilities, rows, held_out, codes)
                 unlabelled = np.ones(n, dtype=bool)

@@ -413,9 +413,11 @@ class Proof:
         allowed = self.allowed(answers, current)
         checks, wrong = self._counts(answers)
         if not unanswered.any():
-            proved, reached = 1.0, allowed is not None
+            proved = 1.0
+            reached = allowed is not None
         elif not rows:
-            proved, reached = 0.0, False
+            proved = 0.0
+            reached = False
         else:
             needed = math.log(1.0 / self.goal.risk)
             reached = allowed is not None and evidence.log_capital(allowed) >= needed

@@ -27,11 +27,13 @@ from .features import Features, ScaledRows
 
 # From the 20th question on, one in five is a random check. In simulations (see
 # gdpa.estimators.strategies), this costs 0.6 of 9 points of accuracy gained at 50 labels.
-CHECK_EVERY, CHECKS_FROM = 5, 15
+CHECK_EVERY = 5
+CHECKS_FROM = 15
 # The first sixteen questions are chosen among the rows nearest to the centres of twenty clusters.
 # On digits and the six tables of gdpa.estimators.strategies, this raises the accuracy at 20 labels
 # by 8 points and does not change it at 50.
-TYPICAL_ROWS, TYPICAL_QUESTIONS = 20, 16
+TYPICAL_ROWS = 20
+TYPICAL_QUESTIONS = 16
 # Skipped if the clusters explain a smaller share of the variance: 0.07 on splice, where typical
 # rows cost 8 points, and at least 0.41 on the other tables.
 LEAST_EXPLAINED = 0.2
@@ -195,10 +197,12 @@ class QuestionSelector:
             is_due = number == due
             drawn = draw(is_open) if draw is not None and (is_due or checks_only) else None
             if drawn is not None:
-                rows, purpose = [drawn], "check"
+                rows = [drawn]
+                purpose = "check"
             elif is_due:
                 rng = np.random.default_rng([self._seed, number, 1])
-                rows, purpose = [int(rng.choice(np.flatnonzero(is_open)))], "check"
+                rows = [int(rng.choice(np.flatnonzero(is_open)))]
+                purpose = "check"
             else:
                 batch = min(n - len(chosen), due - number)
                 asked = {**busy, **dict(chosen)}
@@ -282,7 +286,8 @@ class QuestionSelector:
             codes = np.unique(np.array([first[row] for row in rows]), return_inverse=True)[1]
             known = self._points[np.array(rows, dtype=np.intp)]
             found = quick_uncertainty(field, sample.sketch.points, known, codes, seed=self._seed)
-            sample.uncertainty, sample.field = (key, found), (field, taken)
+            sample.uncertainty = (key, found)
+            sample.field = (field, taken)
         latest = sample.uncertainty[1]
         return np.ones(sample.sketch.rows.size) if latest is None else latest
 

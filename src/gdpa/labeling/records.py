@@ -261,15 +261,18 @@ class _Report:
     def report_missing(self, events: Mapping[int, _Found], lost: list[int], *, start: int) -> None:
         """Report missing numbers, unless there is damage where they should be."""
         places = sorted(place for place, _ in self.damage)
-        before, end = 0, start
+        before = 0
+        end = start
         for number in sorted(events):
             item = events[number]
             missing = [n for n in range(before + 1, number) if n not in lost]
-            low, high = min(end, item.start), max(end, item.start)
+            low = min(end, item.start)
+            high = max(end, item.start)
             if missing and bisect_right(places, high) == bisect_left(places, low):
                 reason = f"follows {len(missing)} missing answers ({missing[0]} to {missing[-1]})"
                 self.report(item.start, reason)
-            before, end = number, item.end
+            before = number
+            end = item.end
 
     def sorted(self) -> list[Damage]:
         """Return the damage in the order of the file."""

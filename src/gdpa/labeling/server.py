@@ -156,7 +156,8 @@ def make_app(controller: Controller, exporter: Exporter) -> Starlette:
 
     async def next_rows(request: Request) -> Response:
         data = await _body(request)
-        by, n = _text(data, "by"), _integer(data, "n")
+        by = _text(data, "by")
+        n = _integer(data, "n")
         if not 1 <= n <= MOST_ROWS:
             raise BadRequest(f"n must be from 1 to {MOST_ROWS}")
         return JSONResponse(await to_thread.run_sync(controller.next, by, n, limiter=one_by_one))

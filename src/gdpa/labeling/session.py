@@ -234,7 +234,8 @@ class LabelingSession:
         if refresh and self.labels:
             self.refresh()
         with self._lock:
-            answers, latest = dict(self._history.answers), self.latest
+            answers = dict(self._history.answers)
+            latest = self.latest
             proof = self.proof
             key = (self.version, len(proof.rows), self.goal)
             last = self._last_statement
@@ -487,7 +488,8 @@ class LabelingSession:
             Name of the annotator.
         """
         with self._lock:
-            row, value = self._row(row), self._value(value)
+            row = self._row(row)
+            value = self._value(value)
             self._write({"do": "label", "row": row, "value": value}, annotator)
 
     def _value(self, value: Any) -> Value:
@@ -594,7 +596,8 @@ class LabelingSession:
             The row, or the first of several; None if there is nothing to undo.
         """
         with self._lock:
-            rows, undone = self._history.undoable(annotator), self._history.undone.get(key)
+            rows = self._history.undoable(annotator)
+            undone = self._history.undone.get(key)
             if undone is not None or not rows:
                 return undone
             row = rows[0]
@@ -669,7 +672,8 @@ class LabelingSession:
         """
         with self._fitting:
             with self._lock:
-                labels, version = self._history.labels, self.version
+                labels = self._history.labels
+                version = self.version
                 number = self._history.number
             if not labels:
                 raise ValueError("no row has a label yet")
@@ -702,7 +706,8 @@ class LabelingSession:
     def _release(self) -> bool:
         """Stop holding the predictions if a new fit is expected to reach the goal sooner."""
         with self._lock:
-            answers, latest = self._history.answers, self.latest
+            answers = self._history.answers
+            latest = self.latest
             labels = sum(answer.value is not None for answer in answers.values())
             if latest is None or labels < RECONSIDER * self.proof.held_labels:
                 return False
@@ -885,9 +890,12 @@ class LabelingSession:
             Names and cells. The latest predictions are used, which may not include the last
             answers; labelled rows keep their label.
         """
-        n, answers, latest = self.n_rows, self._history.answers.copy(), self.latest
+        n = self.n_rows
+        answers = self._history.answers.copy()
+        latest = self.latest
         found = [answers.get(row, Answer(None, "")) for row in range(n)]
-        given, skipped = [answer.value for answer in found], self.skipped
+        given = [answer.value for answer in found]
+        skipped = self.skipped
         guess: list[Any] = [None] * n
         sure: list[Any] = [None] * n
         if latest is not None:

@@ -176,7 +176,8 @@ def shared_neighbor_weights(W: sp.csr_array) -> sp.csr_array:
     counts = np.diff(A.indptr)
     few = np.asarray(counts <= MOST_NEIGHBORS, dtype=np.float32)
     B = sp.csc_array((A @ sp.diags_array(few)).T)
-    rows, common = np.repeat(np.arange(n), np.diff(W.indptr)), np.empty(W.nnz)
+    rows = np.repeat(np.arange(n), np.diff(W.indptr))
+    common = np.empty(W.nnz)
     for start in range(0, n, BLOCK):
         edges = slice(W.indptr[start], W.indptr[min(start + BLOCK, n)])
         found = sp.csr_array(A[start : start + BLOCK] @ B)

@@ -96,7 +96,8 @@ class KernelMachine(Model):
 
     def _single_scores(self, rows: NDArray[np.floating]) -> FloatArray:
         """Return scores of rows, computed in single precision about the points' mean."""
-        middle, unit = self.points.mean(axis=0, dtype=np.float64), np.sqrt(self.gamma)
+        middle = self.points.mean(axis=0, dtype=np.float64)
+        unit = np.sqrt(self.gamma)
         # Squares of clipped entries stay finite. One product gives -|a - p|^2.
         A, P = (np.clip(unit * (B - middle), -1e15, 1e15) for B in (rows, self.points))
         left = np.column_stack([2.0 * A, -(A * A).sum(axis=1), np.full(A.shape[0], -1.0)])
