@@ -413,7 +413,8 @@ def page(found: dict[str, Any]) -> str:
         f"Recorded at commit {about.get('commit', 'unknown')} on {about.get('date', 'unknown')}: "
         f"{about.get('sets', 'unknown')}. Load of the machine: {about.get('load', 'unknown')}. The",
         f"committee before is that of commit {about.get('before') or 'unknown'}; others, members",
-        "on pixels, and candidates for members were recorded at that commit, too.",
+        "on pixels, and candidates for members were recorded at that commit; CatBoost and some",
+        "graph networks later, on the same draws.",
         "",
         "## Decisions",
         "",
