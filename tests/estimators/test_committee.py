@@ -17,7 +17,7 @@ from gdpa.estimators.heads.harmonic import Harmonic
 from gdpa.estimators.heads.kernel import Kernel
 from gdpa.estimators.labels import encode_labels
 from gdpa.estimators.options import CheckedOptions
-from gdpa.estimators.views import NEIGHBOR_GRAPH
+from gdpa.estimators.views import COLUMNS, NEIGHBOR_GRAPH
 from gdpa.estimators.weights import WeightRule
 from gdpa.policy import Policy
 
@@ -333,3 +333,22 @@ def test_every_row_has_a_label_and_no_label_can_be_held_out():
     model = CommitteeClassifier().fit(X, [0, 1, 2])
     assert model.transduction_.tolist() == [0, 1, 2]
     assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_samples_that_no_label_reaches_are_answered_by_another_member():
+    rng = np.random.default_rng(0)
+    truth = np.arange(60) % 2
+    X = rng.normal(0, 0.1, (60, 2)) + 3.0 * truth[:, None]
+    island = rng.normal(0, 0.1, (20, 2)) + 30.0  # no neighbour in the rest
+    y = np.append(np.where(np.arange(60) < 20, truth, -1), np.full(20, -1))
+    members = (
+        Member("neighbours", Harmonic(NEIGHBOR_GRAPH), ("table",)),
+        Member("kernel", Kernel(COLUMNS), ("table",)),
+    )
+    rule = WeightRule(prior={"neighbours": 50.0})  # alone, it would leave the island out
+    found = fit_committee(
+        np.vstack([X, island]), encode_labels(y, -1), CheckedOptions(), members=members, rule=rule
+    )
+    assert found.members["neighbours"].abstaining.tolist() == list(range(60, 80))
+    assert found.unreached.size == 0
+    assert found.weighting.of("kernel") == pytest.approx(0.01)

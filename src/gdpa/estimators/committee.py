@@ -35,7 +35,7 @@ from .labels import LabelCoding, stratified_folds
 from .members import FittedMember
 from .options import CheckedOptions, report
 from .probabilities import fit_sharpness, judged_labels, left_out_loss, warn_about
-from .trials import Trial, try_settings
+from .trials import Trial, cross_validated_loss, try_settings
 from .tuning import DEFAULT, LARGE_SELF_LOOPS, Tuning
 from .views import (
     COLUMNS,
@@ -47,6 +47,7 @@ from .views import (
     SMOOTHED,
     STANDARDISED,
     WHITENED_GRAPH,
+    GraphView,
     Views,
 )
 from .weights import (
@@ -169,10 +170,12 @@ def fit_committee(
     )
     if data.many and trials:
         weights = only_needed(weights, held_out, sample.data.codes)
-    tuning = held_out_tuning(trials, weights, data, sample)
     fitted = fit_members(heads, trials, weights, views, keep=graph_name)
-    if not trials:
+    if trials:
+        weights = answered_everywhere(heads, trials, weights, views, fitted, sample.data.codes)
+    else:
         weights = without_held_out(weights, fitted, labels)
+    tuning = held_out_tuning(trials, weights, data, sample)
     graph = fitted[graph_name]
     assert isinstance(graph, FittedGraph)
     committee = Committee.build(
@@ -293,6 +296,42 @@ def fit_members(
             fitted[name] = head.fit(views, setting)
             report(views.data.options, stage="member", member=name, action="fitted", weight=weight)
     return fitted
+
+
+def answered_everywhere(
+    heads: Mapping[str, Head],
+    trials: Mapping[str, Trial],
+    weights: MemberWeights,
+    views: Views,
+    fitted: dict[str, FittedMember],
+    codes: Codes,
+) -> MemberWeights:
+    """Fit one more member if those with weight leave samples without an answer.
+
+    Graphs know nothing about samples without a path to a label. The member with the lowest held-out
+    loss among those that do not spread labels over a graph gets the least weight, so it decides
+    only where the others are silent.
+    """
+    silent = [
+        set(member.abstaining.tolist()) for name, member in fitted.items() if weights.of(name) > 0
+    ]
+    assert weights.losses is not None
+    losses = dict(zip(weights.names, weights.losses.tolist(), strict=True))
+    able = [
+        name
+        for name in trials
+        if weights.of(name) == 0 and not isinstance(heads[name].view, GraphView)
+    ]
+    if not set.intersection(*silent) or not able:
+        return weights
+    best = min(able, key=lambda name: losses[name])
+    fitted[best] = heads[best].fit(views, trials[best].setting)
+    new = (1.0 - LEAST_WEIGHT) * weights.weights
+    new[weights.names.index(best)] = LEAST_WEIGHT
+    found = replace(weights, weights=new)
+    held_out = {name: trial.held_out for name, trial in trials.items()}
+    loss = cross_validated_loss(found.combine(held_out), codes)[0].mean()
+    return replace(found, loss=float(loss))
 
 
 def held_out_tuning(
