@@ -1,4 +1,4 @@
-"""Two levels of cell centres: find the cell of a point, and the cells around another cell.
+"""Two levels of cells: find the cell of a point, and the cells around another cell.
 
 k-means on a sample gives the centres of groups, and within each group the centres of its cells. The
 cell of a point is searched in the nearest groups only, which takes about n log n comparisons for n
