@@ -84,7 +84,7 @@ def test_a_device_is_written_to_not_replaced(command, table):
 def test_a_model_goes_through_a_pipe_and_the_pipe_stays(command, table, tmp_path):
     pipe, copy = tmp_path / "pipe", tmp_path / "copy.npz"
     os.mkfifo(pipe)
-    reader = threading.Thread(target=lambda: copy.write_bytes(pipe.read_bytes()))
+    reader = threading.Thread(target=lambda: copy.write_bytes(pipe.read_bytes()), daemon=True)
     reader.start()
     assert command("fit", table, "-t", "answer", "--model", pipe).code == 0
     reader.join(timeout=20)
