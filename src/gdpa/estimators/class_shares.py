@@ -13,8 +13,9 @@ the prior keep errors of P from being amplified. The log-probabilities of the cl
 The factor s says how sure it is that the shares differ at all. Without a difference, the mean
 probabilities of the unlabelled samples equal those of the held-out labels, up to the noise of few
 labels (:func:`shift_evidence`). So a classifier that hardly knows the classes shifts nothing. The
-numbers were chosen on tables, embeddings, networks and pictures, one set left out at a time
-(``benchmarks/DECISIONS.md``).
+numbers were compared on 109 tables, texts, networks and pictures (``benchmarks/DECISIONS.md``).
+These are among the best; the best of all are 0.02 points lower in the mean of error and balanced
+error.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ The weight of a member follows from its cross-validated log-loss,
     w ~ exp(prior - b m^c (loss - least loss)),   m held-out labels.
 
 Each member is first sharpened by its own held-out labels; the committee predicts the weighted mean
-of the members' probabilities. The prior of each member, b and c are learned for each kind of data
-from many data sets by a command and stored with their provenance in ``weights.json``. With too few
-labels to hold any out, the prior alone answers.
+of the members' probabilities. The prior of each member, b and c are stored for each kind of data in
+``weights.json``, which says where they come from: those of embeddings, words and links were learned
+from many data sets; those of other kinds were set by hand, because learning did not gain. With too
+few labels to hold any out, the prior alone answers.
 
 To learn other numbers, cache the held-out probabilities of the members (``Trial.held_out``) and
 replay the rule on them:
